@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cli.h - what the subcommands of tandem share.
+ */
+#ifndef TANDEM_CLI_H
+#define TANDEM_CLI_H
+
+/* Exit statuses of every command. */
+enum tdm_exit {
+	TDM_EXIT_DONE = 0,
+	TDM_EXIT_FAILED = 1, /* nothing usable was written */
+	TDM_EXIT_USAGE = 2,
+	TDM_EXIT_INCOMPLETE =
+		3, /* done, but incomplete or a target was missed; stderr has a line for each reason */
+};
+
+/* One subcommand: argv[0] is its name. Returns an exit status. */
+struct tdm_command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+};
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli.h"
+#include "tandem_version.h"
+#include <stdio.h>
+#include <string.h>
+
+/* In the order of --help. */
+static const struct tdm_command commands[] = {
+	{ NULL, NULL, NULL },
+};
+
+static void print_help(FILE *out)
+{
+	fputs("Usage: tandem COMMAND [OPTION]... [ARGUMENT]...\n"
+	      "Brings the traces of a host and its guests on one timeline.\n\n"
+	      "Commands:\n",
+		out);
+	for (const struct tdm_command *command = commands; command->name; command++) {
+		fprintf(out, "  %-10s %s\n", command->name, command->summary);
+	}
+	fputs("\nOptions:\n"
+	      "  --help     this text; \"tandem COMMAND --help\" for a command's own\n"
+	      "  --version  the version\n\n"
+	      "Example: tandem info trace.dat trace-guest.dat\n",
+		out);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_help(stderr);
+		return TDM_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		print_help(stdout);
+		return TDM_EXIT_DONE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("tandem " TDM_VERSION);
+		return TDM_EXIT_DONE;
+	}
+	for (const struct tdm_command *command = commands; command->name; command++) {
+		if (strcmp(argv[1], command->name) == 0) {
+			return command->run(argc - 1, argv + 1);
+		}
+	}
+	fprintf(stderr, "tandem: unknown command \"%s\"; \"tandem --help\" lists the commands\n",
+		argv[1]);
+	return TDM_EXIT_USAGE;
+}
