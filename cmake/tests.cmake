@@ -5,6 +5,7 @@ function(tandem_unit_test name)
 	pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 	add_executable(test_${name} test_${name}.c)
 	target_link_libraries(test_${name} PRIVATE tandem-warnings PkgConfig::CMOCKA ${ARGN})
+	target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
 	target_compile_definitions(test_${name} PRIVATE
 		TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
 	add_test(NAME unit.${name} COMMAND test_${name})

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tdm_cmocka.h"
 #include <tandem/buffer.h>
 
 static void growth_stops_at_the_cap_and_keeps_what_is_there(void **state)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tdm_cmocka.h"
 #include <tandem/cursor.h>
 
 static const uint8_t eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 };

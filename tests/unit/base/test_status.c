@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <cmocka.h>
+#include "tdm_cmocka.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <tandem/status.h>
 
 static void a_prefix_says_where_and_keeps_what(void **state)
