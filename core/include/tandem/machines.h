@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * machines.h - several inputs become machines: which is the host, which guests are its own, what they are called.
+ *
+ * trace.dat files of one session are tied by their trace ids (the host's GUEST options, the guest's TIME_SHIFT).
+ * The plugin, the converters and the commands all open their inputs through this, so they agree on names and time.
+ */
+#ifndef TANDEM_MACHINES_H
+#define TANDEM_MACHINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tandem/log.h>
+#include <tandem/status.h>
+#include <tandem/timeline.h>
+#include <tandem/trace.h>
+
+#define TDM_MACHINE_NAME_MAX 64
+#define TDM_HOST_NAME        "host"
+
+/* One input as the user gave it. */
+struct tdm_machine_input {
+	const char *name; /* of its machine; NULL: the files say, or the order does */
+	const char *path;
+};
+
+/* One corrections file as the user gave it. */
+struct tdm_correction_input {
+	const char *guest; /* name of the machine it is for; NULL: the one guest */
+	const char *path;
+};
+
+struct tdm_machines_options {
+	const struct tdm_correction_input *corrections;
+	size_t correction_count;
+	uint64_t clock_hz;     /* of clocks that are not in ns; 0 = the files know */
+	int64_t offset_ns;     /* added to every stamp, last */
+	bool refuse_unrelated; /* inputs that nothing ties together are an error, not a warning */
+	bool keep_going; /* an input that cannot be opened is a machine without a trace, not an error */
+};
+
+/* What puts a machine on the host's clock. */
+enum tdm_tie {
+	TDM_TIE_SELF, /* the host, or a machine alone */
+	TDM_TIE_SAME, /* another recording of the host itself (same trace id or same machine name) */
+	TDM_TIE_SHIFT,       /* a TIME_SHIFT that trace-cmd measured against it */
+	TDM_TIE_CORRECTIONS, /* a corrections file */
+	TDM_TIE_NAMED, /* the host's file names it as its guest, but nobody measured its clock */
+	TDM_TIE_NONE   /* nothing */
+};
+
+struct tdm_machine {
+	char name[TDM_MACHINE_NAME_MAX + 1]; /* unique among the machines; safe as a file name */
+	const char *path;                    /* of its input */
+	struct tdm_trace *trace;             /* NULL where keep_going and it could not be opened */
+	struct tdm_error error;              /* why not */
+	enum tdm_tie tie;
+	bool is_host;
+	size_t reference; /* index of the machine whose clock it was put on; itself for TDM_TIE_SELF */
+	uint8_t clock_uuid[16];                 /* one a machine, derived from its trace id */
+	const struct tdm_timeline *corrections; /* NULL = none */
+	const char *corrections_path;
+	int64_t offset_ns; /* what was added last to its stamps */
+};
+
+struct tdm_machines;
+
+/**
+ * Opens the inputs, ties them and names them. Says on @p log once what cannot be related, with the remedy.
+ *
+ * @param inputs    Borrowed for the call; in the user's order, which is the order of the machines.
+ * @param log       Kept: must outlive the machines. May be NULL.
+ * @param machines  Receives them, owned by the caller.
+ * @retval TDM_ERR_*  An input or a corrections file cannot be read, a name is not allowed, or inputs are unrelated
+ *                    and that was to be refused.
+ */
+enum tdm_status tdm_machines_open(const struct tdm_machine_input *inputs, size_t input_count,
+	const struct tdm_machines_options *options, const struct tdm_log *log,
+	struct tdm_machines **machines, struct tdm_error *err);
+void tdm_machines_close(struct tdm_machines *machines);
+
+size_t tdm_machines_count(const struct tdm_machines *machines);
+const struct tdm_machine *tdm_machines_at(const struct tdm_machines *machines, size_t index);
+
+/** A few words for a tie, e.g. "time shift of trace-cmd". Never NULL. */
+const char *tdm_tie_words(enum tdm_tie tie);
+
+/**
+ * Whether a user may give a machine this name: a letter, digit or "_", then also "." and "-", at most 64 bytes.
+ * "host" is allowed here: it names the reference.
+ */
+bool tdm_machine_name_is_valid(const char *name);
+
+/** Maps a name that came out of a file to an allowed one ("_" for what is not); never empty, never "host". */
+void tdm_machine_name_clean(const char *name, char clean[TDM_MACHINE_NAME_MAX + 1]);
+
+/* How the unit of a trace clock is shown. */
+struct tdm_clock_unit {
+	bool is_ns;       /* its readings are nanoseconds (after TSC2NSEC, clock_hz) */
+	const char *unit; /* "ns", "ticks", "events", "jiffies", "units" */
+};
+
+/** The unit of clock @p clock_name in a trace. @p clock_hz: what the user said, 0 = nothing. */
+struct tdm_clock_unit tdm_clock_unit_of(
+	const struct tdm_trace_info *info, const char *clock_name, uint64_t clock_hz);
+
+/** Whether two clock names mean one clock (x86-tsc with TSC2NSEC and tsc2nsec do). NULL = unknown, same as anything. */
+bool tdm_clock_names_agree(const struct tdm_trace_info *a, const struct tdm_trace_info *b);
+
+/**
+ * The name that stands for a buffer in names of streams: its own, "top" for the top buffer; numbered where an instance
+ * is called "top" too.
+ */
+void tdm_buffer_label(
+	const struct tdm_trace_info *info, size_t buffer_index, char *label, size_t room);
+
+#endif

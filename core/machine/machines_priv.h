@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * machines_priv.h - what machines.c and machine_tie.c share.
+ */
+#ifndef MACHINES_PRIV_H
+#define MACHINES_PRIV_H
+
+#include <tandem/machines.h>
+
+struct entry {
+	struct tdm_machine machine;
+	char *path;
+	char *guest_name; /* what its host's file calls it; NULL = nothing */
+	struct tdm_timeline *timeline;
+	char *corrections_path;
+};
+
+struct tdm_machines {
+	const struct tdm_log *log;
+	struct entry *entries;
+	size_t count;
+};
+
+/** What the trace of an entry says of itself; NULL where it could not be opened. */
+const struct tdm_trace_info *machines_info(const struct entry *entry);
+
+/** Ties files by their ids and says which is the host: sets tie, is_host, reference and guest_name. */
+void machines_choose_host(struct tdm_machines *machines, const struct tdm_machine_input *inputs,
+	const struct tdm_machines_options *options);
+
+/** Loads the corrections files and gives each to its machine. The traces are then to be opened again. */
+enum tdm_status machines_load_corrections(struct tdm_machines *machines,
+	const struct tdm_machines_options *options, struct tdm_error *err);
+
+/** Says once what cannot be related, or fails where that was asked for. */
+enum tdm_status machines_tell_unrelated(struct tdm_machines *machines,
+	const struct tdm_machines_options *options, struct tdm_error *err);
+
+#endif
