@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include <tandem/utf8.h>
+
+size_t tdm_text_length(const uint8_t *bytes, size_t size_bytes)
+{
+	const uint8_t *const nul = size_bytes ? memchr(bytes, 0, size_bytes) : NULL;
+
+	return nul ? (size_t)(nul - bytes) : size_bytes;
+}
+
+/* Bytes of the valid sequence at the start, 0 where there is none. Source: Unicode 15, table 3-7. */
+static size_t sequence_bytes(const uint8_t *at, size_t left)
+{
+	const uint8_t first = at[0];
+	uint8_t least = 0x80;
+	uint8_t most = 0xbf;
+	size_t length;
+
+	if (first < 0x80) {
+		return 1;
+	}
+	if (first >= 0xc2 && first <= 0xdf) {
+		length = 2;
+	} else if (first >= 0xe0 && first <= 0xef) {
+		length = 3;
+		least = first == 0xe0 ? 0xa0 : 0x80;
+		most = first == 0xed ? 0x9f : 0xbf;
+	} else if (first >= 0xf0 && first <= 0xf4) {
+		length = 4;
+		least = first == 0xf0 ? 0x90 : 0x80;
+		most = first == 0xf4 ? 0x8f : 0xbf;
+	} else {
+		return 0;
+	}
+	if (left < length || at[1] < least || at[1] > most) {
+		return 0;
+	}
+	for (size_t i = 2; i < length; i++) {
+		if (at[i] < 0x80 || at[i] > 0xbf) {
+			return 0;
+		}
+	}
+	return length;
+}
+
+bool tdm_utf8_is_valid(const uint8_t *bytes, size_t size_bytes)
+{
+	size_t pos = 0;
+
+	while (pos < size_bytes) {
+		/* Kernel text is ASCII nearly always: eight bytes at once. */
+		while (size_bytes - pos >= 8) {
+			uint64_t eight;
+
+			memcpy(&eight, bytes + pos, sizeof(eight));
+			if (eight & UINT64_C(0x8080808080808080)) {
+				break;
+			}
+			pos += 8;
+		}
+		if (pos == size_bytes) {
+			break;
+		}
+
+		const size_t length = sequence_bytes(bytes + pos, size_bytes - pos);
+
+		if (length == 0) {
+			return false;
+		}
+		pos += length;
+	}
+	return true;
+}
+
+enum tdm_status tdm_utf8_append_shown(
+	struct tdm_buffer *out, const uint8_t *bytes, size_t size_bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t pos = 0;
+
+	while (pos < size_bytes) {
+		const size_t length = sequence_bytes(bytes + pos, size_bytes - pos);
+		const char shown[4] = { '\\', 'x', digits[bytes[pos] >> 4],
+			digits[bytes[pos] & 15] };
+		const enum tdm_status status =
+			length ? tdm_buffer_append(out, bytes + pos, length)
+			       : tdm_buffer_append(out, shown, sizeof(shown));
+
+		if (status != TDM_OK) {
+			return status;
+		}
+		pos += length ? length : 1;
+	}
+	return TDM_OK;
+}
