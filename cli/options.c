@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+#include "tandem_version.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_line(void *user, enum tdm_log_level level, const char *line)
+{
+	static const char *const words[] = {
+		[TDM_LOG_ERROR] = "error: ",
+		[TDM_LOG_WARNING] = "warning: ",
+		[TDM_LOG_INFO] = "",
+		[TDM_LOG_DEBUG] = "debug: ",
+	};
+	const struct cli_command *const command = user;
+
+	fprintf(stderr, "tandem %s: %s%s\n", command->name, words[level], line);
+}
+
+void cli_command_init(struct cli_command *command, const char *name, const char *help)
+{
+	memset(command, 0, sizeof(*command));
+	command->name = name;
+	command->help = help;
+	command->log.max_level = TDM_LOG_INFO;
+	command->log.write = write_line;
+	command->log.user = command;
+}
+
+int cli_common_option(struct cli_command *command, int value)
+{
+	switch (value) {
+	case 'h':
+	case CLI_OPT_HELP:
+		fputs(command->help, stdout);
+		return TDM_EXIT_DONE;
+	case CLI_OPT_VERSION:
+		puts("tandem " TDM_VERSION);
+		return TDM_EXIT_DONE;
+	case 'q':
+	case CLI_OPT_QUIET:
+		command->quiet = true;
+		command->log.max_level = TDM_LOG_ERROR;
+		return -1;
+	default:
+		/* getopt_long() has told what is wrong. */
+		fprintf(stderr, "\"tandem %s --help\" tells the options.\n", command->name);
+		return TDM_EXIT_USAGE;
+	}
+}
+
+int cli_usage_fault(const struct cli_command *command, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "tandem %s: ", command->name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\n\"tandem %s --help\" tells the options.\n", command->name);
+	return TDM_EXIT_USAGE;
+}
+
+int cli_failed(const struct cli_command *command, const struct tdm_error *err)
+{
+	fprintf(stderr, "tandem %s: error: %s\n", command->name, err->text);
+	return TDM_EXIT_FAILED;
+}
+
+void cli_parse_input(const char *argument, char name_room[TDM_MACHINE_NAME_MAX + 1],
+	struct tdm_machine_input *input)
+{
+	const char *const equals = strchr(argument, '=');
+	const size_t name_bytes = equals ? (size_t)(equals - argument) : 0;
+
+	input->name = NULL;
+	input->path = argument;
+	name_room[0] = '\0';
+	if (name_bytes == 0 || name_bytes > TDM_MACHINE_NAME_MAX) {
+		return;
+	}
+	memcpy(name_room, argument, name_bytes);
+	name_room[name_bytes] = '\0';
+	if (!tdm_machine_name_is_valid(name_room)) {
+		name_room[0] = '\0';
+		return;
+	}
+	input->name = name_room;
+	input->path = equals + 1;
+}
+
+bool cli_named_add(struct cli_named_list *list, const char *argument)
+{
+	struct cli_named *const items =
+		realloc(list->items, (list->count + 1) * sizeof(*list->items));
+
+	if (!items) {
+		return false;
+	}
+	list->items = items;
+
+	struct tdm_machine_input input;
+
+	cli_parse_input(argument, items[list->count].name, &input);
+	items[list->count].text = input.path;
+	list->count++;
+	return true;
+}
+
+void cli_named_release(struct cli_named_list *list)
+{
+	free(list->items);
+	list->items = NULL;
+	list->count = 0;
+}
+
+bool cli_parse_int(const char *text, int64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoll(text, &end, 0);
+	return errno == 0 && end != text && *end == '\0';
+}
+
+bool cli_parse_uint(const char *text, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 0);
+	return errno == 0 && end != text && *end == '\0' && !strchr(text, '-');
+}
