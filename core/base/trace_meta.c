@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/trace_meta.h>
 
 enum {
-	NAME_MAX_BYTES = 255
+	NAME_MAX_BYTES = 255,
+	PACK_VERSION = 1,
+	CPU_MAX_COUNT = 1 << 16,
+	PAGE_MAX_BYTES = 1 << 24
 };
+
+static const char pack_magic[4] = { 'T', 'N', 'D', 'M' };
 
 /* A text that the new one takes the place of, or NULL. */
 static struct tdm_meta_text *find_same(
@@ -98,6 +104,99 @@ const struct tdm_meta_text *tdm_trace_meta_find(
 		}
 	}
 	return NULL;
+}
+
+static void pack_u32(struct tdm_buffer *out, uint32_t value, bool *failed)
+{
+	const uint8_t bytes[] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+		(uint8_t)(value >> 24) };
+
+	*failed |= tdm_buffer_append(out, bytes, sizeof(bytes)) != TDM_OK;
+}
+
+enum tdm_status tdm_trace_meta_pack(const struct tdm_trace_meta *meta, struct tdm_buffer *out)
+{
+	const uint8_t version_and_order[] = { PACK_VERSION, 0, meta->big_endian, 0 };
+	bool failed = tdm_buffer_append(out, pack_magic, sizeof(pack_magic)) != TDM_OK;
+
+	failed |= tdm_buffer_append(out, version_and_order, sizeof(version_and_order)) != TDM_OK;
+	pack_u32(out, meta->cpu_count, &failed);
+	pack_u32(out, meta->page_bytes, &failed);
+	pack_u32(out, meta->long_bytes, &failed);
+	pack_u32(out, (uint32_t)meta->text_count, &failed);
+	for (size_t i = 0; i < meta->text_count; i++) {
+		const struct tdm_meta_text *text = &meta->texts[i];
+		const uint64_t size_bytes = text->text.size;
+
+		pack_u32(out, (uint32_t)text->kind, &failed);
+		pack_u32(out, (uint32_t)strlen(text->name), &failed);
+		pack_u32(out, (uint32_t)size_bytes, &failed);
+		pack_u32(out, (uint32_t)(size_bytes >> 32), &failed);
+		failed |= tdm_buffer_append(out, text->name, strlen(text->name)) != TDM_OK;
+		failed |= tdm_buffer_append(out, text->text.bytes, text->text.size) != TDM_OK;
+	}
+	return failed ? TDM_ERR_NOMEM : TDM_OK;
+}
+
+static enum tdm_status unpack_text(
+	struct tdm_cursor *in, struct tdm_trace_meta *meta, struct tdm_error *err)
+{
+	const uint64_t at = tdm_cursor_offset(in);
+	const uint32_t kind = tdm_cursor_u32(in);
+	const uint32_t name_bytes = tdm_cursor_u32(in);
+	const uint64_t text_bytes = tdm_cursor_u64(in);
+	const struct tdm_cursor name_part = tdm_cursor_take(in, name_bytes);
+	const struct tdm_cursor text_part = tdm_cursor_take(in, text_bytes);
+	char name[NAME_MAX_BYTES + 1];
+
+	if (in->failed || name_bytes > NAME_MAX_BYTES) {
+		return tdm_fail(err, TDM_ERR_FORMAT,
+			"metadata text at %" PRIu64 ": name of %" PRIu32 " and text of %" PRIu64
+			" bytes pass the end",
+			at, name_bytes, text_bytes);
+	}
+	memcpy(name, name_part.bytes, name_bytes);
+	name[name_bytes] = '\0';
+	if (kind >= TDM_META_KIND_END) {
+		/* A newer peer may have more to tell. */
+		return TDM_OK;
+	}
+	return tdm_trace_meta_add(
+		meta, (enum tdm_meta_kind)kind, name, text_part.bytes, (size_t)text_bytes, err);
+}
+
+enum tdm_status tdm_trace_meta_unpack(
+	struct tdm_cursor *in, struct tdm_trace_meta *meta, struct tdm_error *err)
+{
+	const bool magic_fits = tdm_cursor_expect(in, pack_magic, sizeof(pack_magic));
+	const uint16_t version = tdm_cursor_u16(in);
+
+	meta->big_endian = tdm_cursor_u8(in);
+	tdm_cursor_skip(in, 1);
+	meta->cpu_count = tdm_cursor_u32(in);
+	meta->page_bytes = tdm_cursor_u32(in);
+	meta->long_bytes = tdm_cursor_u32(in);
+
+	const uint32_t text_count = tdm_cursor_u32(in);
+
+	if (in->failed || !magic_fits || version != PACK_VERSION) {
+		return tdm_fail(err, TDM_ERR_FORMAT,
+			"metadata: version %u, wanted %d behind \"TNDM\"", version, PACK_VERSION);
+	}
+	if (meta->cpu_count > CPU_MAX_COUNT || meta->page_bytes > PAGE_MAX_BYTES ||
+		(meta->long_bytes != 4 && meta->long_bytes != 8)) {
+		return tdm_fail(err, TDM_ERR_RANGE,
+			"metadata: %" PRIu32 " CPUs, pages of %" PRIu32 " bytes, longs of %" PRIu32
+			" bytes cannot be",
+			meta->cpu_count, meta->page_bytes, meta->long_bytes);
+	}
+
+	enum tdm_status status = TDM_OK;
+
+	for (uint32_t i = 0; i < text_count && status == TDM_OK; i++) {
+		status = unpack_text(in, meta, err);
+	}
+	return status;
 }
 
 void tdm_trace_meta_release(struct tdm_trace_meta *meta)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <tandem/buffer.h>
+#include <tandem/cursor.h>
 #include <tandem/status.h>
 
 /* What one text is. The numbers go over the wire: never renumber. */
@@ -64,6 +65,24 @@ enum tdm_status tdm_trace_meta_add(struct tdm_trace_meta *meta, enum tdm_meta_ki
 /** The first text of a kind, or NULL. */
 const struct tdm_meta_text *tdm_trace_meta_find(
 	const struct tdm_trace_meta *meta, enum tdm_meta_kind kind);
+
+/**
+ * Appends the meta as bytes that tdm_trace_meta_unpack() understands on any machine: for a link or a file.
+ *
+ * Little endian: magic "TNDM", version u16 = 1, big_endian u8, 0 u8, cpu_count, page_bytes, long_bytes, text count u32;
+ * for each text kind u32, name length u32, text length u64, name, text.
+ */
+enum tdm_status tdm_trace_meta_pack(const struct tdm_trace_meta *meta, struct tdm_buffer *out);
+
+/**
+ * Reads what tdm_trace_meta_pack() wrote; hostile bytes are refused.
+ *
+ * @param in    At its first byte. On success what follows stays unread.
+ * @param meta  Zero-initialised; receives texts that the caller releases, also after a failure.
+ * @retval TDM_ERR_FORMAT, TDM_ERR_NOMEM, TDM_ERR_RANGE  @p err says what was read and what was wanted.
+ */
+enum tdm_status tdm_trace_meta_unpack(
+	struct tdm_cursor *in, struct tdm_trace_meta *meta, struct tdm_error *err);
 
 /** Frees all texts; the meta is empty and usable again. */
 void tdm_trace_meta_release(struct tdm_trace_meta *meta);
