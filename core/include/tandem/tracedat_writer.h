@@ -22,12 +22,12 @@ struct tdm_page_spool {
 };
 
 /* One sample of a TIME_SHIFT: at guest reading time, offset (host minus guest) was to be added. */
-struct tdm_shift_sample {
+struct tdm_shift_point {
 	int64_t time, offset; /* raw clock units; never 0: trace-cmd drops such samples */
 };
 
 struct tdm_shift_cpu {
-	const struct tdm_shift_sample *samples;
+	const struct tdm_shift_point *samples;
 	size_t sample_count;
 };
 
