@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <tandem/log.h>
 #include <tandem/status.h>
+#include <tandem/timeline.h>
 #include <tandem/trace.h>
 #include <tandem/trace_meta.h>
 
@@ -21,13 +22,8 @@ struct tdm_page_spool {
 	bool give_back;      /* punch what was copied out of the spool, for disks that are full */
 };
 
-/* One sample of a TIME_SHIFT: at guest reading time, offset (host minus guest) was to be added. */
-struct tdm_shift_point {
-	int64_t time, offset; /* raw clock units; never 0: trace-cmd drops such samples */
-};
-
 struct tdm_shift_cpu {
-	const struct tdm_shift_point *samples;
+	const struct tdm_shift_sample *samples;
 	size_t sample_count;
 };
 
