@@ -21,4 +21,7 @@ struct tdm_command {
 	int (*run)(int argc, char **argv);
 };
 
+/* The subcommands. */
+int tdm_record_main(int argc, char **argv);
+
 #endif

@@ -6,6 +6,7 @@
 
 /* In the order of --help. */
 static const struct tdm_command commands[] = {
+	{ "record", "record this machine and its guests", tdm_record_main },
 	{ NULL, NULL, NULL },
 };
 

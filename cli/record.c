@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "out_dir.h"
+#include "record_host.h"
+#include "record_options.h"
+#include "run_command.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+static const char help[] =
+	"Usage: tandem record [OPTION]... [--] [COMMAND [ARGUMENT]...]\n"
+	"Records the events of this machine and of its guests, with their clocks, until COMMAND ends or Ctrl-C.\n\n"
+	"  -o, --output DIR      where the files go (default: tandem- and the local time)\n"
+	"  -e, --event EVENT     system, event, system:event or glob; may be repeated (default: sched)\n"
+	"  -f, --filter FILTER   filter of the -e before it, in the kernel's syntax\n"
+	"  -C, --clock CLOCK     trace clock (default: the best one that all machines have)\n"
+	"  -b, --buffer-kib N    ring buffer of each CPU in KiB (default: 4096)\n"
+	"      --pid PID         only this task of the host; may be repeated\n"
+	"  -c, --follow          with --pid or COMMAND: only it and what it forks\n"
+	"      --time SECONDS    end after this time\n"
+	"      --size-mib N      end once so many MiB were recorded\n"
+	"      --no-kallsyms     leave out the kernel's symbols (smaller files, no function names)\n"
+	"      --force           overwrite files of an earlier recording in DIR\n"
+	"      --finish DIR      complete the files that a killed recorder left in DIR\n"
+	"  -q, --quiet           errors only\n"
+	"  -h, --help, --version\n\n"
+	"Example: tandem record -e sched -e kvm -- ./benchmark\n";
+
+enum {
+	MIB = 1 << 20
+};
+
+/* Everything of one run. */
+struct session {
+	struct cli_command command;
+	struct record_options options;
+	struct run_command run;
+	char *dir;
+	struct record_spool *spool;
+	struct record_host *host;
+	bool incomplete;
+};
+
+static uint64_t random_id(void)
+{
+	uint64_t id = 0;
+
+	while (id == 0) {
+		if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
+			id = (uint64_t)time(NULL);
+		}
+	}
+	return id;
+}
+
+static enum tdm_status prepare_host(struct session *session, struct tdm_error *err)
+{
+	const struct record_options *options = &session->options;
+	struct record_ties ties = { .trace_id = random_id() };
+	char *path = out_dir_path(session->dir, "host", ".dat");
+	enum tdm_status status =
+		path ? out_dir_check_free(path, options->force, err) : TDM_ERR_NOMEM;
+
+	free(path);
+	if (status != TDM_OK) {
+		return status;
+	}
+	ties.host_trace_id = ties.trace_id;
+	session->spool = record_spool_create(session->dir, "host", &ties, err);
+	if (!session->spool) {
+		return err->status;
+	}
+
+	const struct tdm_tap_options tap_options = {
+		.label = "host",
+		.events = options->events,
+		.event_count = options->event_count,
+		.clock = options->clock ? options->clock : "mono",
+		.buffer_kib = options->buffer_kib,
+		.pids = options->pids,
+		.pid_count = options->pid_count,
+		.follow_children = options->follow_children,
+	};
+
+	status = record_host_create(&tap_options, options->kallsyms, session->spool,
+		&session->command.log, &session->host, err);
+	if (status != TDM_OK) {
+		record_spool_remove(session->spool);
+	}
+	return status;
+}
+
+/* The command stands before its exec until everything records. */
+static enum tdm_status start(struct session *session, struct tdm_error *err)
+{
+	struct record_options *options = &session->options;
+	enum tdm_status status = TDM_OK;
+
+	if (options->command) {
+		status = run_command_fork(&session->run, options->command, err);
+	}
+	if (status == TDM_OK && options->command && options->follow_children) {
+		status = record_host_add_pid(session->host, session->run.pid, err);
+	}
+	if (status == TDM_OK) {
+		status = record_host_start(session->host, err);
+	}
+	if (status == TDM_OK && options->command) {
+		status = run_command_release(&session->run, options->command[0], err);
+	}
+	return status;
+}
+
+/* True once there is no point in going on. */
+static bool must_end(void *user)
+{
+	struct session *session = user;
+	const uint64_t limit_mib = session->options.size_limit_mib;
+
+	return record_host_failed(session->host, NULL) ||
+	       (limit_mib && record_host_bytes(session->host) / MIB >= limit_mib);
+}
+
+static void wait_for_end(struct session *session)
+{
+	const uint64_t limit_s = session->options.time_limit_s;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+
+	const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+
+	run_command_wait(&session->run, limit_s ? now_ns + limit_s * 1000000000 : UINT64_MAX,
+		must_end, session);
+}
+
+static void tell(const struct session *session, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void tell(const struct session *session, const char *format, ...)
+{
+	va_list args;
+
+	if (session->command.quiet) {
+		return;
+	}
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+}
+
+/* A reason for exit status 3, on stderr. */
+static void incomplete(struct session *session, const char *text)
+{
+	fprintf(stderr, "tandem record: %s\n", text);
+	session->incomplete = true;
+}
+
+static enum tdm_status stop(struct session *session, struct tdm_error *err)
+{
+	struct tdm_error reason = { 0 };
+	enum tdm_status status = record_host_stop(session->host, err);
+
+	if (record_host_failed(session->host, &reason)) {
+		incomplete(session, reason.text);
+	}
+	if (status == TDM_OK) {
+		status = record_spool_finish(
+			session->spool, NULL, 0, NULL, &session->command.log, err);
+	}
+	return status;
+}
+
+static void summarise(struct session *session, uint64_t recorded_bytes)
+{
+	const struct record_host_counts counts = record_host_get_counts(session->host);
+	const uint64_t lost = counts.overrun_events + counts.dropped_events;
+
+	tell(session, "%s/host.dat: %" PRIu64 " KiB of events recorded", session->dir,
+		recorded_bytes / 1024);
+	if (lost) {
+		tell(session, ", %" PRIu64 " events lost because a buffer was full (see -b)", lost);
+		session->incomplete = true;
+	}
+	tell(session, "\n");
+	if (lost) {
+		char text[128];
+
+		snprintf(text, sizeof(text),
+			"host: %" PRIu64 " events lost, the ring buffers were full", lost);
+		incomplete(session, text);
+	}
+}
+
+static int finish_left(struct session *session)
+{
+	struct tdm_error err = { 0 };
+	struct record_spool *spool = record_spool_open(session->options.finish_dir, "host", &err);
+	enum tdm_status status = err.status;
+
+	if (spool) {
+		status = record_spool_finish(spool, NULL, 0, NULL, &session->command.log, &err);
+		record_spool_close(spool);
+	}
+	if (status != TDM_OK) {
+		return cli_failed(&session->command, &err);
+	}
+	tell(session, "%s/host.dat is complete\n", session->options.finish_dir);
+	return TDM_EXIT_DONE;
+}
+
+static int record(struct session *session)
+{
+	struct tdm_error err = { 0 };
+	enum tdm_status status = run_command_init(&session->run, &err);
+
+	if (status == TDM_OK) {
+		session->dir = out_dir_create(session->options.dir, &err);
+		status = session->dir ? prepare_host(session, &err) : err.status;
+	}
+	if (status == TDM_OK) {
+		status = start(session, &err);
+		if (status == TDM_OK) {
+			wait_for_end(session);
+			status = stop(session, &err);
+		} else {
+			record_spool_remove(session->spool);
+		}
+	}
+	if (status != TDM_OK) {
+		return cli_failed(&session->command, &err);
+	}
+	summarise(session, record_host_bytes(session->host));
+	if (run_command_exit_status(&session->run) != 0) {
+		tell(session, "\"%s\" ended with status %d\n", session->options.command[0],
+			run_command_exit_status(&session->run));
+	}
+	return session->incomplete ? TDM_EXIT_INCOMPLETE : TDM_EXIT_DONE;
+}
+
+int tdm_record_main(int argc, char **argv)
+{
+	struct session session = { .run = { .signal_fd = -1, .gate_fd = -1, .report_fd = -1 } };
+	int status;
+
+	cli_command_init(&session.command, "record", help);
+	status = record_options_parse(&session.options, &session.command, argc, argv);
+	if (status == -1) {
+		status = session.options.finish_dir ? finish_left(&session) : record(&session);
+	}
+	run_command_release_all(&session.run);
+	record_host_destroy(session.host);
+	record_spool_close(session.spool);
+	record_options_release(&session.options);
+	free(session.dir);
+	return status;
+}

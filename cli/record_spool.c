@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+#include "record_spool.h"
+#include "out_dir.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <tandem/tracedat_writer.h>
+#include <unistd.h>
+
+/* Kept free from the start, so that texts and options find room on a disk that the pages filled. */
+#define RESERVE_NAME "reserve"
+
+enum {
+	RESERVE_BYTES = 8 << 20
+};
+
+enum {
+	MAX_CPUS = 8192,
+	MAX_META_FILE_BYTES = 300 << 20,
+	MAX_SHIFT_POINTS = 4096
+};
+
+/* Times of the last events lie behind their page's base time: the shift has to reach as far. */
+#define SHIFT_MARGIN_UNITS (UINT64_C(10) * 1000 * 1000 * 1000)
+
+struct record_spool {
+	char *dir, *name;
+	char *path; /* DIR/NAME.recording */
+	struct record_ties ties;
+	struct tdm_trace_meta meta; /* as last saved or loaded */
+	int *fds;
+	uint32_t cpu_count;
+};
+
+static char *spool_file(const struct record_spool *spool, const char *name)
+{
+	return out_dir_path(spool->path, name, "");
+}
+
+static char *pages_file(const struct record_spool *spool, uint32_t cpu)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "cpu%" PRIu32, cpu);
+	return spool_file(spool, name);
+}
+
+static struct record_spool *allocate(const char *dir, const char *name, struct tdm_error *err)
+{
+	struct record_spool *spool = calloc(1, sizeof(*spool));
+
+	if (spool) {
+		spool->dir = strdup(dir);
+		spool->name = strdup(name);
+		spool->path = out_dir_path(dir, name, ".recording");
+	}
+	if (!spool || !spool->dir || !spool->name || !spool->path) {
+		record_spool_close(spool);
+		tdm_fail(err, TDM_ERR_NOMEM, "no memory for the spool of \"%s\"", name);
+		return NULL;
+	}
+	return spool;
+}
+
+/* Writes a small file as a whole: a reader sees the old one or the new one. */
+static enum tdm_status write_file(const struct record_spool *spool, const char *name,
+	const void *bytes, size_t size_bytes, struct tdm_error *err)
+{
+	char *path = spool_file(spool, name);
+	char *temporary = out_dir_path(spool->path, name, ".part");
+	enum tdm_status status = TDM_OK;
+	int fd = -1;
+
+	if (!path || !temporary) {
+		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+		goto out;
+	}
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		status = tdm_fail_errno(err, errno, "%s", temporary);
+		goto out;
+	}
+	for (size_t done = 0; done < size_bytes;) {
+		const ssize_t step = write(fd, (const char *)bytes + done, size_bytes - done);
+
+		if (step < 0 && errno != EINTR) {
+			status = tdm_fail_errno(err, errno, "writing %s", temporary);
+			goto out;
+		}
+		done += step > 0 ? (size_t)step : 0;
+	}
+	if (rename(temporary, path) != 0) {
+		status = tdm_fail_errno(err, errno, "renaming %s", temporary);
+	}
+out:
+	if (fd >= 0) {
+		close(fd);
+	}
+	free(path);
+	free(temporary);
+	return status;
+}
+
+static enum tdm_status save_ties(const struct record_spool *spool, struct tdm_error *err)
+{
+	char text[256];
+	const int length = snprintf(text, sizeof(text),
+		"tandem-session 1\ntrace-id %" PRIu64 "\nhost-trace-id %" PRIu64
+		"\ntsc2nsec %d %" PRIu32 " %" PRIu32 "\n",
+		spool->ties.trace_id, spool->ties.host_trace_id, spool->ties.has_tsc2nsec,
+		spool->ties.tsc_mult, spool->ties.tsc_shift);
+
+	return write_file(spool, "session", text, (size_t)length, err);
+}
+
+/* A disk without room for it will say so soon enough. */
+static void reserve_space(const struct record_spool *spool)
+{
+	char *path = spool_file(spool, RESERVE_NAME);
+	const int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	if (fd >= 0) {
+		if (fallocate(fd, 0, 0, RESERVE_BYTES) != 0) {
+			unlink(path);
+		}
+		close(fd);
+	}
+	free(path);
+}
+
+static void release_reserve(const struct record_spool *spool)
+{
+	char *path = spool_file(spool, RESERVE_NAME);
+
+	if (path) {
+		unlink(path);
+	}
+	free(path);
+}
+
+struct record_spool *record_spool_create(
+	const char *dir, const char *name, const struct record_ties *ties, struct tdm_error *err)
+{
+	struct record_spool *spool = allocate(dir, name, err);
+
+	if (!spool) {
+		return NULL;
+	}
+	spool->ties = *ties;
+	record_spool_remove(spool);
+	if (mkdir(spool->path, 0700) != 0) {
+		tdm_fail_errno(err, errno, "%s", spool->path);
+		record_spool_close(spool);
+		return NULL;
+	}
+	if (save_ties(spool, err) != TDM_OK) {
+		record_spool_close(spool);
+		return NULL;
+	}
+	reserve_space(spool);
+	return spool;
+}
+
+static enum tdm_status load_file(const struct record_spool *spool, const char *name,
+	struct tdm_buffer *out, struct tdm_error *err)
+{
+	char *path = spool_file(spool, name);
+	const int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	enum tdm_status status =
+		fd < 0 ? tdm_fail_errno(err, errno, "%s/%s", spool->path, name) : TDM_OK;
+
+	while (status == TDM_OK) {
+		enum {
+			STEP_BYTES = 1 << 16
+		};
+
+		if (out->size > MAX_META_FILE_BYTES ||
+			tdm_buffer_reserve(out, STEP_BYTES) != TDM_OK) {
+			status = tdm_fail(err, TDM_ERR_NOMEM, "%s is too large", path);
+			break;
+		}
+
+		const ssize_t step = read(fd, out->bytes + out->size, STEP_BYTES);
+
+		if (step < 0 && errno != EINTR) {
+			status = tdm_fail_errno(err, errno, "%s", path);
+		}
+		if (step == 0) {
+			break;
+		}
+		out->size += step > 0 ? (size_t)step : 0;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	free(path);
+	return status;
+}
+
+static enum tdm_status load_ties(struct record_spool *spool, struct tdm_error *err)
+{
+	struct tdm_buffer text = { 0 };
+	enum tdm_status status = load_file(spool, "session", &text, err);
+	int has_tsc2nsec = 0;
+
+	if (status == TDM_OK && tdm_buffer_append(&text, "", 1) != TDM_OK) {
+		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+	}
+	if (status == TDM_OK &&
+		sscanf((const char *)text.bytes,
+			"tandem-session 1 trace-id %" SCNu64 " host-trace-id %" SCNu64
+			" tsc2nsec %d %" SCNu32 " %" SCNu32,
+			&spool->ties.trace_id, &spool->ties.host_trace_id, &has_tsc2nsec,
+			&spool->ties.tsc_mult, &spool->ties.tsc_shift) != 5) {
+		status = tdm_fail(
+			err, TDM_ERR_FORMAT, "%s/session cannot be understood", spool->path);
+	}
+	spool->ties.has_tsc2nsec = has_tsc2nsec;
+	tdm_buffer_release(&text);
+	return status;
+}
+
+static enum tdm_status open_pages(struct record_spool *spool, int flags, struct tdm_error *err)
+{
+	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
+		char *path = pages_file(spool, cpu);
+
+		spool->fds[cpu] = path ? open(path, O_RDWR | O_CLOEXEC | flags, 0600) : -1;
+		if (spool->fds[cpu] < 0 && (flags & O_CREAT)) {
+			const enum tdm_status status =
+				tdm_fail_errno(err, errno, "%s", path ? path : "");
+
+			free(path);
+			return status;
+		}
+		free(path);
+	}
+	return TDM_OK;
+}
+
+static enum tdm_status allocate_cpus(
+	struct record_spool *spool, uint32_t cpu_count, struct tdm_error *err)
+{
+	if (cpu_count == 0 || cpu_count > MAX_CPUS) {
+		return tdm_fail(err, TDM_ERR_RANGE, "\"%s\": %" PRIu32 " CPUs, wanted 1 to %d",
+			spool->name, cpu_count, MAX_CPUS);
+	}
+	spool->fds = malloc(cpu_count * sizeof(*spool->fds));
+	if (!spool->fds) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for %" PRIu32 " CPUs", cpu_count);
+	}
+	spool->cpu_count = cpu_count;
+	for (uint32_t cpu = 0; cpu < cpu_count; cpu++) {
+		spool->fds[cpu] = -1;
+	}
+	return TDM_OK;
+}
+
+enum tdm_status record_spool_set_cpus(
+	struct record_spool *spool, uint32_t cpu_count, struct tdm_error *err)
+{
+	const enum tdm_status status = allocate_cpus(spool, cpu_count, err);
+
+	return status == TDM_OK ? open_pages(spool, O_CREAT | O_TRUNC, err) : status;
+}
+
+struct record_spool *record_spool_open(const char *dir, const char *name, struct tdm_error *err)
+{
+	struct record_spool *spool = allocate(dir, name, err);
+	struct tdm_buffer bytes = { 0 };
+	enum tdm_status status = spool ? load_ties(spool, err) : TDM_ERR_NOMEM;
+
+	if (status == TDM_OK) {
+		status = load_file(spool, "texts", &bytes, err);
+	}
+	if (status == TDM_OK) {
+		struct tdm_cursor in = tdm_cursor_over(bytes.bytes, bytes.size, 0, false);
+
+		status = tdm_trace_meta_unpack(&in, &spool->meta, err);
+		if (status != TDM_OK) {
+			tdm_error_prefix(err, "%s/texts", spool->path);
+		}
+	}
+	if (status == TDM_OK) {
+		status = allocate_cpus(spool, spool->meta.cpu_count, err);
+	}
+	if (status == TDM_OK) {
+		status = open_pages(spool, 0, err);
+	}
+	tdm_buffer_release(&bytes);
+	if (status != TDM_OK) {
+		record_spool_close(spool);
+		return NULL;
+	}
+	return spool;
+}
+
+void record_spool_close(struct record_spool *spool)
+{
+	if (!spool) {
+		return;
+	}
+	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
+		if (spool->fds[cpu] >= 0) {
+			close(spool->fds[cpu]);
+		}
+	}
+	tdm_trace_meta_release(&spool->meta);
+	free(spool->fds);
+	free(spool->dir);
+	free(spool->name);
+	free(spool->path);
+	free(spool);
+}
+
+void record_spool_remove(struct record_spool *spool)
+{
+	DIR *dir = opendir(spool->path);
+
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (entry->d_name[0] != '.') {
+			unlinkat(dirfd(dir), entry->d_name, 0);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+		rmdir(spool->path);
+	}
+}
+
+int record_spool_fd(const struct record_spool *spool, uint32_t cpu)
+{
+	return cpu < spool->cpu_count ? spool->fds[cpu] : -1;
+}
+
+enum tdm_status record_spool_save_meta(
+	struct record_spool *spool, const struct tdm_trace_meta *meta, struct tdm_error *err)
+{
+	struct tdm_buffer bytes = { 0 };
+	enum tdm_status status = tdm_trace_meta_pack(meta, &bytes);
+
+	if (status == TDM_OK) {
+		struct tdm_cursor in = tdm_cursor_over(bytes.bytes, bytes.size, 0, false);
+
+		tdm_trace_meta_release(&spool->meta);
+		status = tdm_trace_meta_unpack(&in, &spool->meta, err);
+	} else {
+		tdm_fail(err, status, "no memory for the texts of \"%s\"", spool->name);
+	}
+	if (status == TDM_OK) {
+		status = write_file(spool, "texts", bytes.bytes, bytes.size, err);
+		if (status == TDM_ERR_IO) {
+			release_reserve(spool);
+			status = write_file(spool, "texts", bytes.bytes, bytes.size, err);
+		}
+	}
+	tdm_buffer_release(&bytes);
+	return status;
+}
+
+static uint64_t pages_bytes(const struct record_spool *spool, uint32_t cpu)
+{
+	struct stat status;
+
+	return spool->fds[cpu] >= 0 && fstat(spool->fds[cpu], &status) == 0
+		       ? (uint64_t)status.st_size
+		       : 0;
+}
+
+uint64_t record_spool_bytes(const struct record_spool *spool)
+{
+	uint64_t sum_bytes = 0;
+
+	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
+		sum_bytes += pages_bytes(spool, cpu);
+	}
+	return sum_bytes;
+}
+
+const char *record_spool_name(const struct record_spool *spool)
+{
+	return spool->name;
+}
+
+const struct record_ties *record_spool_ties(const struct record_spool *spool)
+{
+	return &spool->ties;
+}
+
+/* Base time of the page at an offset of a CPU's file. */
+static bool page_time(
+	const struct record_spool *spool, uint32_t cpu, uint64_t offset, uint64_t *time)
+{
+	uint8_t bytes[8];
+
+	if (pread(spool->fds[cpu], bytes, sizeof(bytes), (off_t)offset) != sizeof(bytes)) {
+		return false;
+	}
+	*time = tdm_load_u64(bytes, spool->meta.big_endian);
+	return true;
+}
+
+/* First and last raw time of all pages. */
+static bool time_range(const struct record_spool *spool, uint64_t *first, uint64_t *last)
+{
+	const uint64_t page_bytes = spool->meta.page_bytes;
+	bool found = false;
+
+	*first = UINT64_MAX;
+	*last = 0;
+	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
+		const uint64_t pages = page_bytes ? pages_bytes(spool, cpu) / page_bytes : 0;
+		uint64_t head, tail;
+
+		if (pages && page_time(spool, cpu, 0, &head) &&
+			page_time(spool, cpu, (pages - 1) * page_bytes, &tail)) {
+			*first = head < *first ? head : *first;
+			*last = tail > *last ? tail : *last;
+			found = true;
+		}
+	}
+	return found;
+}
+
+/* The same points for every CPU, as trace-cmd wants one list each; CPUs with an offset of their own get theirs. */
+static enum tdm_status make_shift(const struct record_spool *spool,
+	const struct tdm_timeline *corrections, struct tdm_shift_cpu *cpus,
+	struct tdm_shift_sample **points, struct tdm_error *err)
+{
+	uint64_t first, last;
+
+	*points = calloc((size_t)spool->cpu_count * MAX_SHIFT_POINTS, sizeof(**points));
+	if (!*points) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a TIME_SHIFT");
+	}
+	if (!time_range(spool, &first, &last)) {
+		return TDM_END;
+	}
+	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
+		struct tdm_shift_sample *mine = *points + (size_t)cpu * MAX_SHIFT_POINTS;
+		size_t count = 0;
+		const enum tdm_status status = tdm_timeline_to_shift(corrections, cpu, first,
+			last + SHIFT_MARGIN_UNITS, mine, MAX_SHIFT_POINTS, &count, err);
+
+		if (status != TDM_OK) {
+			return status;
+		}
+		cpus[cpu] = (struct tdm_shift_cpu){ .samples = mine, .sample_count = count };
+	}
+	return TDM_OK;
+}
+
+/*
+ * Whether the result only finds room where the spool gives way while it is copied. That is a risk (a failure half way
+ * loses what was copied), so it is only taken where the plain way must fail.
+ */
+static bool disk_is_full(const struct record_spool *spool)
+{
+	struct statvfs disk;
+
+	return statvfs(spool->path, &disk) == 0 &&
+	       (uint64_t)disk.f_bavail * disk.f_frsize < record_spool_bytes(spool) / 2;
+}
+
+enum tdm_status record_spool_finish(struct record_spool *spool, const struct tdm_guest_info *guests,
+	size_t guest_count, const struct tdm_timeline *corrections, const struct tdm_log *log,
+	struct tdm_error *err)
+{
+	struct tdm_page_spool *pages = calloc(spool->cpu_count, sizeof(*pages));
+	struct tdm_shift_cpu *shift_cpus = calloc(spool->cpu_count, sizeof(*shift_cpus));
+	struct tdm_shift_sample *shift_points = NULL;
+	char *path = out_dir_path(spool->dir, spool->name, ".dat");
+	enum tdm_status status = TDM_OK;
+	struct tdm_tracedat_plan plan = {
+		.path = path,
+		.meta = &spool->meta,
+		.compress = true,
+		.trace_id = spool->ties.trace_id,
+		.guests = guests,
+		.guest_count = guest_count,
+		.peer_trace_id = spool->ties.host_trace_id,
+		.shift_cpus = shift_cpus,
+		.has_tsc2nsec = spool->ties.has_tsc2nsec,
+		.tsc_mult = spool->ties.tsc_mult,
+		.tsc_shift = spool->ties.tsc_shift,
+		.spools = pages,
+	};
+
+	if (!pages || !shift_cpus || !path) {
+		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+		goto out;
+	}
+	if (corrections) {
+		struct tdm_error reason = { 0 };
+
+		status = make_shift(spool, corrections, shift_cpus, &shift_points, &reason);
+		plan.has_shift = status == TDM_OK;
+		plan.shift_cpu_count = plan.has_shift ? spool->cpu_count : 0;
+		if (status != TDM_OK && status != TDM_END) {
+			/* The corrections file beside it still says it all; only trace-cmd's readers go without. */
+			TDM_WARNING(log, "No TIME_SHIFT in %s: %s", path, reason.text);
+		}
+	}
+	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
+		if (spool->fds[cpu] >= 0) {
+			pages[plan.spool_count++] = (struct tdm_page_spool){
+				.cpu = cpu,
+				.fd = spool->fds[cpu],
+				.size_bytes = pages_bytes(spool, cpu),
+				.give_back = disk_is_full(spool),
+			};
+		}
+	}
+	release_reserve(spool);
+	status = tdm_tracedat_write(&plan, err);
+	if (status == TDM_OK) {
+		record_spool_remove(spool);
+	}
+out:
+	free(pages);
+	free(shift_cpus);
+	free(shift_points);
+	free(path);
+	return status;
+}

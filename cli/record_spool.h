@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record_spool.h - one machine's pages and texts on disk while it is recorded, and their way into NAME.dat.
+ *
+ * DIR/NAME.recording holds a file of pages for each CPU, the kernel's texts and a small "session" file, so that what a
+ * killed recorder left can be completed later ("tandem record --finish DIR").
+ */
+#ifndef TANDEM_CLI_RECORD_SPOOL_H
+#define TANDEM_CLI_RECORD_SPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tandem/status.h>
+#include <tandem/trace.h>
+#include <tandem/trace_meta.h>
+
+struct record_spool;
+
+/* What ties a machine's file to the others of its session. */
+struct record_ties {
+	uint64_t trace_id;
+	uint64_t host_trace_id; /* of the host's file; equal to trace_id in the host's own */
+	bool has_tsc2nsec;      /* of the host; for clock x86-tsc */
+	uint32_t tsc_mult, tsc_shift;
+};
+
+/**
+ * Makes DIR/NAME.recording, replacing one that is there.
+ *
+ * @return A spool that the caller owns, or NULL with @p err filled.
+ */
+struct record_spool *record_spool_create(
+	const char *dir, const char *name, const struct record_ties *ties, struct tdm_error *err);
+
+/** Opens what a killed recorder left, pages and texts. @return As above. */
+struct record_spool *record_spool_open(const char *dir, const char *name, struct tdm_error *err);
+
+/** Closes it; what is on disk stays. NULL is fine. */
+void record_spool_close(struct record_spool *spool);
+
+/** Removes it from the disk. */
+void record_spool_remove(struct record_spool *spool);
+
+/** Makes room for the pages of @p cpu_count CPUs. Once, before any page. */
+enum tdm_status record_spool_set_cpus(
+	struct record_spool *spool, uint32_t cpu_count, struct tdm_error *err);
+
+/** Descriptor to append a CPU's pages to; for one thread a CPU. */
+int record_spool_fd(const struct record_spool *spool, uint32_t cpu);
+
+/** Saves the texts, over those saved before. @p meta is borrowed. */
+enum tdm_status record_spool_save_meta(
+	struct record_spool *spool, const struct tdm_trace_meta *meta, struct tdm_error *err);
+
+/** Bytes of pages of all CPUs that are on disk. */
+uint64_t record_spool_bytes(const struct record_spool *spool);
+
+const char *record_spool_name(const struct record_spool *spool);
+const struct record_ties *record_spool_ties(const struct record_spool *spool);
+
+/**
+ * Writes DIR/NAME.dat and removes the spool.
+ *
+ * @param guests       GUEST options, for a host's file. Borrowed.
+ * @param corrections  Corrections of this guest, become its TIME_SHIFT; NULL = none. Borrowed.
+ */
+enum tdm_status record_spool_finish(struct record_spool *spool, const struct tdm_guest_info *guests,
+	size_t guest_count, const struct tdm_timeline *corrections, const struct tdm_log *log,
+	struct tdm_error *err);
+
+#endif
