@@ -2,6 +2,7 @@
 /*
  * tandem.c - the plugin's component classes, all on one page.
  */
+#include "clock/flt_priv.h"
 #include "compat.h"
 #include "tandem_version.h"
 
@@ -11,3 +12,18 @@ BT_PLUGIN_DESCRIPTION("Host and guest traces on one corrected timeline");
 BT_PLUGIN_AUTHOR("The Tandem authors");
 BT_PLUGIN_LICENSE("MIT");
 BT_PLUGIN_VERSION(TDM_VERSION_MAJOR, TDM_VERSION_MINOR, TDM_VERSION_PATCH, NULL);
+
+BT_PLUGIN_FILTER_COMPONENT_CLASS(clock, flt_iterator_next);
+BT_PLUGIN_FILTER_COMPONENT_CLASS_DESCRIPTION(
+	clock, "Bring a guest's stamps onto its host's timeline, before the muxer");
+BT_PLUGIN_FILTER_COMPONENT_CLASS_HELP(
+	clock, "See the babeltrace2-filter.tandem.clock(7) manual page.");
+BT_PLUGIN_FILTER_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(clock, flt_supported_mip);
+BT_PLUGIN_FILTER_COMPONENT_CLASS_INITIALIZE_METHOD(clock, flt_initialize);
+BT_PLUGIN_FILTER_COMPONENT_CLASS_FINALIZE_METHOD(clock, flt_finalize);
+BT_PLUGIN_FILTER_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD(
+	clock, flt_iterator_initialize);
+BT_PLUGIN_FILTER_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
+	clock, flt_iterator_finalize);
+BT_PLUGIN_FILTER_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
+	clock, flt_iterator_seek, flt_iterator_can_seek);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flt_host_clock.h - the epoch offset of a host's trace, asked of the trace itself.
+ */
+#ifndef TANDEM_FLT_HOST_CLOCK_H
+#define TANDEM_FLT_HOST_CLOCK_H
+
+#include "compat.h"
+#include <tandem/status.h>
+
+/**
+ * Reads what a CTF trace adds to its clock's readings to get Unix time.
+ *
+ * @param dir        A trace directory, or one above several, as LTTng lays them out.
+ * @param host_uuid  Which clock is meant where there are several; NULL or not found: the first.
+ * @param epoch_ns   Receives it.
+ * @retval TDM_ERR_IO, TDM_ERR_FORMAT  No trace there, or none that can be read; @p err says which and why.
+ */
+enum tdm_status flt_host_clock_epoch(
+	const char *dir, const char *host_uuid, int64_t *epoch_ns, struct tdm_error *err);
+
+#endif
