@@ -151,6 +151,16 @@ enum tdm_status tdm_text_next(struct tdm_text *text, struct tdm_error *err)
 	return TDM_OK;
 }
 
+enum tdm_status tdm_text_skip(struct tdm_text *text)
+{
+	const char *newline = text->left ? memchr(text->next, '\n', text->left) : NULL;
+	const size_t bytes = newline ? (size_t)(newline - text->next) + 1 : text->left;
+
+	text->next += bytes;
+	text->left -= bytes;
+	return TDM_OK;
+}
+
 size_t tdm_text_split(char *line, char *fields[TDM_LINE_FIELDS])
 {
 	size_t count = 0;

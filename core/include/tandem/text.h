@@ -56,6 +56,9 @@ struct tdm_text tdm_text_over(const char *name, const char *text, size_t text_by
  */
 enum tdm_status tdm_text_next(struct tdm_text *text, struct tdm_error *err);
 
+/** Passes over the line that tdm_text_next() refused, so that a reader may go on behind it. Always TDM_OK. */
+enum tdm_status tdm_text_skip(struct tdm_text *text);
+
 /**
  * Splits a line in place at its blanks. Two blanks in a row make an empty field.
  *
