@@ -33,9 +33,10 @@ enum tdm_field_place {
 };
 
 struct tdm_field {
-	const char *name;        /* as the format text has it; owned by the schema */
-	const char *unique_name; /* the name, suffixed where the class has it twice */
-	const char *type_name;   /* C type without name and array part, e.g. "unsigned long" */
+	const char *name; /* as the format text has it; owned by the schema */
+	const char *
+		unique_name; /* the name, suffixed where the class has it twice or it is a C keyword */
+	const char *type_name; /* C type without name and array part, e.g. "unsigned long" */
 	enum tdm_field_kind kind;
 	enum tdm_field_place place;
 	bool is_array; /* several elements (also CPUMASK); TEXT is never an array of texts */
@@ -56,6 +57,7 @@ struct tdm_event_class {
 	uint32_t common_count;
 	uint32_t field_count; /* common ones included */
 	uint32_t fixed_bytes; /* the least size of a record: end of the last fixed field */
+	uint16_t pid_offset;  /* of common_pid, 4 bytes; UINT16_MAX = none */
 	const char *fault;    /* NULL, or why its records cannot be decoded */
 };
 
@@ -86,6 +88,9 @@ const struct tdm_event_class *tdm_schema_find_name(
 /** Number of classes, and the class at an index in order of addition. */
 size_t tdm_schema_count(const struct tdm_schema *schema);
 const struct tdm_event_class *tdm_schema_at(const struct tdm_schema *schema, size_t index);
+
+/** Offset of common_pid in the records of every class, for ids that the schema lacks; UINT16_MAX = not known. */
+uint16_t tdm_schema_pid_offset(const struct tdm_schema *schema);
 
 bool tdm_schema_big_endian(const struct tdm_schema *schema);
 unsigned int tdm_schema_long_bytes(const struct tdm_schema *schema);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <tandem/buffer.h>
 #include <tandem/log.h>
 #include <tandem/schema.h>
 #include <tandem/status.h>
@@ -34,6 +35,28 @@ struct tdm_buffer_info {
 	const char *clock; /* trace clock's name, e.g. "mono" */
 	uint32_t page_bytes;
 	bool shifted; /* TIME_SHIFT or a corrections file applies to it (shares the top buffer's clock) */
+	bool is_ns; /* time_ns of its records is in ns; else in units of the clock (ticks, counts) */
+};
+
+/* What the tracer itself counted on one CPU of one buffer (per_cpu/cpuN/stats at the end of the recording). */
+struct tdm_cpu_stats {
+	uint32_t buffer_index;
+	uint32_t cpu;
+	uint64_t entries, overrun, commit_overrun, dropped_events, read_events;
+};
+
+/* One measurement of the difference between guest and host clocks, as trace-cmd recorded it. */
+struct tdm_recorded_sample {
+	int64_t time;     /* guest reading, in raw units of its clock */
+	int64_t offset;   /* host minus guest */
+	int64_t scaling;  /* of the reading, before the offset is added */
+	int64_t fraction; /* bits of the scaling behind the point */
+};
+
+/* The samples of one guest CPU, by time. */
+struct tdm_recorded_shift {
+	const struct tdm_recorded_sample *samples;
+	uint32_t sample_count;
 };
 
 /* One vCPU of a guest and the host thread that runs it. */
@@ -64,6 +87,9 @@ struct tdm_trace_info {
 	uint64_t trace_id;
 	bool has_peer; /* a TIME_SHIFT: this is a guest's file */
 	uint64_t peer_trace_id;
+	bool shift_interpolates;                /* between its samples; else steps */
+	const struct tdm_recorded_shift *shift_cpus; /* by CPU id */
+	size_t shift_cpu_count;
 	bool has_tsc2nsec;
 	uint32_t tsc_mult, tsc_shift;
 	int64_t date_offset_ns; /* sum of DATE and OFFSET options, in ns */
@@ -74,6 +100,8 @@ struct tdm_trace_info {
 	size_t buffer_count;
 	const struct tdm_stream_info *streams; /* by buffer, then by CPU */
 	size_t stream_count;
+	const struct tdm_cpu_stats *stats; /* in the order of the file */
+	size_t stats_count;
 };
 
 /* How stamps are made; zero-initialised: exactly as "trace-cmd report -t" does. */
@@ -145,6 +173,37 @@ struct tdm_fault tdm_trace_fault_at(const struct tdm_trace *trace, size_t index)
 /** Name of a task as the file's saved command lines tell, or NULL. */
 const char *tdm_trace_saved_comm(const struct tdm_trace *trace, int32_t tid);
 
+/* Texts that an input carries beside its event formats. */
+enum tdm_trace_text {
+	TDM_TEXT_HEADER_PAGE,    /* events/header_page of tracefs */
+	TDM_TEXT_HEADER_EVENT,   /* events/header_event */
+	TDM_TEXT_KALLSYMS,       /* /proc/kallsyms; megabytes: read from the file at each call */
+	TDM_TEXT_PRINTK_FORMATS, /* printk_formats */
+	TDM_TEXT_SAVED_CMDLINES, /* saved_cmdlines */
+};
+
+/**
+ * Appends such a text to @p text; nothing where the input has none.
+ * @retval TDM_ERR_FORMAT, TDM_ERR_IO, TDM_ERR_NOMEM  It cannot be read.
+ */
+enum tdm_status tdm_trace_read_text(struct tdm_trace *trace, enum tdm_trace_text which,
+	struct tdm_buffer *text, struct tdm_error *err);
+
+/**
+ * Name of the kernel symbol that @p address lies in, or NULL. The table is read at the first call; thread-safe.
+ * @param distance  Receives the bytes from the symbol's start; may be NULL.
+ */
+const char *tdm_trace_symbol(struct tdm_trace *trace, uint64_t address, uint64_t *distance);
+
+/** The printk format at @p address ("fmt" of a bprint record), without quotes and escapes, or NULL. Thread-safe. */
+const char *tdm_trace_printk_format(struct tdm_trace *trace, uint64_t address);
+
+/**
+ * Puts another number in place of the sum of the file's DATE and OFFSET options: a guest whose stamps are already on
+ * its host's clock takes the host's. Before the first reader is made.
+ */
+void tdm_trace_set_date_offset(struct tdm_trace *trace, int64_t date_offset_ns, bool is_unix_time);
+
 struct tdm_reader; /* reads one stream once, front to back; several readers of one trace may run in threads */
 
 /** @return A reader of stream @p stream_index that the caller owns, or NULL with @p err filled. */
@@ -162,6 +221,34 @@ void tdm_reader_destroy(struct tdm_reader *reader);
  */
 enum tdm_status tdm_reader_next(
 	struct tdm_reader *reader, struct tdm_record *record, struct tdm_error *err);
+
+/* One record of a batch: what a fast consumer needs, nothing that costs a look-up. */
+struct tdm_slot {
+	uint64_t raw_time;
+	uint64_t time_ns;
+	const uint8_t *payload; /* valid until the next call on the reader */
+	uint32_t payload_bytes;
+	uint32_t event_id;
+};
+
+/* Some consecutive records of one stream, with the loss that stands before them, if any. */
+struct tdm_batch {
+	const struct tdm_slot *slots; /* valid until the next call on the reader */
+	size_t count;                 /* may be 0 where only a loss is told */
+	bool lost;                    /* the tracer lost events just before slots[0] */
+	uint64_t lost_count;          /* 0 = the tracer does not know how many */
+	uint64_t lost_raw_time; /* of the first record after the loss, or of the page without one */
+	uint64_t lost_time_ns;
+};
+
+/**
+ * The next records of a stream, many at a time: the same as tdm_reader_next() gives, some 50 to 500 a call.
+ * Calls of the two may be mixed.
+ *
+ * @retval TDM_OK, TDM_END, TDM_AGAIN, TDM_ERR_*  As tdm_reader_next().
+ */
+enum tdm_status tdm_reader_next_batch(
+	struct tdm_reader *reader, struct tdm_batch *batch, struct tdm_error *err);
 
 /** Back to the first item. */
 enum tdm_status tdm_reader_rewind(struct tdm_reader *reader, struct tdm_error *err);

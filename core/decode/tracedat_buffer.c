@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "stamp_priv.h"
+#include "tracedat_priv.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* Windows of all readers of a trace together; see tracedat_stream.c. */
+	ALL_WINDOWS_BYTES = 16 << 20,
+	MAX_WINDOW_BYTES = 128 << 10
+};
+
+bool tracedat_grow(void **items, size_t *room, size_t count, size_t item_size)
+{
+	if (count < *room) {
+		return true;
+	}
+
+	const size_t wanted = *room ? *room * 2 : 16;
+	void *grown = reallocarray(*items, wanted, item_size);
+
+	if (!grown) {
+		return false;
+	}
+	*items = grown;
+	*room = wanted;
+	return true;
+}
+
+static uint32_t settle_page_bytes(struct tracedat *dat, const char *name, uint32_t page_bytes)
+{
+	if (page_bytes == dat->page_bytes) {
+		return page_bytes;
+	}
+
+	const bool is_sane = page_bytes >= TRACEDAT_MIN_PAGE && page_bytes <= TRACEDAT_MAX_PAGE &&
+			     (page_bytes & (page_bytes - 1)) == 0;
+	const uint32_t taken = is_sane && *name ? page_bytes : dat->page_bytes;
+
+	/* Instances may have sub-buffers of their own size; the top buffer's is the prefix's. */
+	if (taken != page_bytes) {
+		trace_fault(&dat->base, dat->buffers.count,
+			"buffer \"%.60s\" says a page size of %u, the file's is %u: that one is taken",
+			name, page_bytes, taken);
+	}
+	return taken;
+}
+
+enum tdm_status tracedat_buffer_add(struct tracedat *dat, const char *name, const char *clock,
+	uint32_t page_bytes, size_t *index, struct tdm_error *err)
+{
+	for (size_t i = 0; i < dat->buffers.count; i++) {
+		if (strcmp(dat->buffers.items[i].name, name) == 0) {
+			return tdm_fail(
+				err, TDM_ERR_FORMAT, "a second buffer of the name \"%.60s\"", name);
+		}
+	}
+	if (dat->buffers.count >= TRACEDAT_MAX_BUFFERS) {
+		return tdm_fail(err, TDM_ERR_FORMAT, "buffer \"%.60s\": more than %d buffers", name,
+			TRACEDAT_MAX_BUFFERS);
+	}
+
+	const char *bracketed = tracedat_clock_name(dat, clock, strlen(clock));
+	struct tdm_buffer_info buffer = {
+		.name = tdm_arena_text(&dat->arena, name, strlen(name)),
+		.clock = bracketed ? bracketed : tdm_arena_text(&dat->arena, clock, strlen(clock)),
+		.page_bytes = settle_page_bytes(dat, name, page_bytes),
+	};
+
+	*index = dat->buffers.count;
+	if (!buffer.name || !buffer.clock || !TRACEDAT_PUSH(&dat->buffers, buffer)) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "buffer \"%.60s\": no memory", name);
+	}
+	if (!*name && *buffer.clock && !dat->has_clock_option) {
+		dat->base.info.clock = buffer.clock;
+	}
+	memset(dat->cpus_seen, 0, sizeof(dat->cpus_seen));
+	return TDM_OK;
+}
+
+void tracedat_stream_add(struct tracedat *dat, size_t buffer_index, uint32_t cpu, uint64_t offset,
+	uint64_t size, bool is_compressed)
+{
+	const char *name = dat->buffers.items[buffer_index].name;
+	const uint64_t scope = buffer_index << 16 | cpu;
+	const uint64_t file_bytes = dat->file->size_bytes;
+
+	if (cpu >= TRACEDAT_MAX_CPU) {
+		trace_fault(&dat->base, buffer_index,
+			"buffer \"%.60s\": CPU id %u, wanted below %d; its %" PRIu64
+			" bytes at 0x%" PRIx64 " are passed over",
+			name, cpu, TRACEDAT_MAX_CPU, size, offset);
+		return;
+	}
+	if (dat->cpus_seen[cpu / 8] & 1 << cpu % 8) {
+		trace_fault(&dat->base, scope,
+			"buffer \"%.60s\" lists CPU %u twice: its %" PRIu64 " bytes at 0x%" PRIx64
+			" are passed over",
+			name, cpu, size, offset);
+		return;
+	}
+	dat->cpus_seen[cpu / 8] |= (uint8_t)(1 << cpu % 8);
+	if (!size) {
+		return;
+	}
+	if (offset >= file_bytes) {
+		trace_fault(&dat->base, scope,
+			"buffer \"%.60s\", CPU %u: %" PRIu64 " bytes at 0x%" PRIx64
+			" lie behind the file's end at 0x%" PRIx64,
+			name, cpu, size, offset, file_bytes);
+		return;
+	}
+	if (!is_compressed && offset % TRACEDAT_MIN_PAGE) {
+		trace_fault(&dat->base, scope,
+			"buffer \"%.60s\", CPU %u: data at 0x%" PRIx64
+			", wanted a multiple of %d; its %" PRIu64 " bytes are passed over",
+			name, cpu, offset, TRACEDAT_MIN_PAGE, size);
+		return;
+	}
+	if (size > file_bytes - offset) {
+		trace_fault(&dat->base, scope,
+			"buffer \"%.60s\", CPU %u: %" PRIu64 " bytes at 0x%" PRIx64
+			" are announced, the file ends after %" PRIu64,
+			name, cpu, size, offset, file_bytes - offset);
+		size = file_bytes - offset;
+	}
+
+	const struct tdm_stream_info stream = {
+		.cpu = cpu,
+		.buffer_index = (uint32_t)buffer_index,
+		.data_bytes = size,
+	};
+	const struct tracedat_data data = { offset, size, is_compressed };
+
+	if (!TRACEDAT_PUSH(&dat->data, data) || !TRACEDAT_PUSH(&dat->streams, stream)) {
+		dat->data.count = dat->streams.count;
+		trace_fault(&dat->base, 0, "buffer \"%.60s\", CPU %u: no memory", name, cpu);
+	}
+}
+
+/* One stream with what is known of its place, to be sorted. */
+struct sorted_stream {
+	struct tdm_stream_info stream;
+	struct tracedat_data data;
+};
+
+static int compare_streams(const void *a, const void *b)
+{
+	const struct sorted_stream *left = a, *right = b;
+
+	if (left->stream.buffer_index != right->stream.buffer_index) {
+		return left->stream.buffer_index < right->stream.buffer_index ? -1 : 1;
+	}
+	return left->stream.cpu < right->stream.cpu ? -1 : 1;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const struct sorted_stream *left = a, *right = b;
+
+	return (left->data.offset > right->data.offset) - (left->data.offset < right->data.offset);
+}
+
+static enum tdm_status sort_streams(struct tracedat *dat, struct tdm_error *err)
+{
+	const size_t count = dat->streams.count;
+	struct sorted_stream *sorted = count ? calloc(count, sizeof(*sorted)) : NULL;
+
+	if (!count) {
+		return TDM_OK;
+	}
+	if (!sorted) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "%s: no memory", dat->file->path);
+	}
+	for (size_t i = 0; i < count; i++) {
+		sorted[i].stream = dat->streams.items[i];
+		sorted[i].data = dat->data.items[i];
+	}
+	qsort(sorted, count, sizeof(*sorted), compare_offsets);
+	for (size_t i = 1; i < count; i++) {
+		const struct sorted_stream *before = &sorted[i - 1], *after = &sorted[i];
+
+		if (before->data.size > after->data.offset - before->data.offset) {
+			trace_fault(&dat->base, 0,
+				"buffer \"%.60s\", CPU %u: its data at 0x%" PRIx64
+				" overlaps buffer \"%.60s\", CPU %u: %" PRIu64
+				" bytes at 0x%" PRIx64,
+				dat->buffers.items[after->stream.buffer_index].name,
+				after->stream.cpu, after->data.offset,
+				dat->buffers.items[before->stream.buffer_index].name,
+				before->stream.cpu, before->data.size, before->data.offset);
+		}
+	}
+	qsort(sorted, count, sizeof(*sorted), compare_streams);
+	for (size_t i = 0; i < count; i++) {
+		dat->streams.items[i] = sorted[i].stream;
+		dat->data.items[i] = sorted[i].data;
+	}
+	free(sorted);
+	return TDM_OK;
+}
+
+static bool gives_ns(const struct tracedat *dat, const struct tdm_buffer_info *buffer)
+{
+	const struct tdm_stamp_options *options = &dat->base.options;
+	const bool is_tsc =
+		!stamp_clock_is_ns(buffer->clock) && stamp_clocks_equal(buffer->clock, "x86-tsc");
+
+	if (options->raw) {
+		return stamp_clock_is_ns(buffer->clock) && strcmp(buffer->clock, "tsc2nsec") != 0;
+	}
+	return options->clock_hz || stamp_clock_is_ns(buffer->clock) ||
+	       (is_tsc && dat->base.info.has_tsc2nsec) || (buffer->shifted && options->corrections);
+}
+
+static void settle_buffers(struct tracedat *dat)
+{
+	const struct tdm_trace_info *info = &dat->base.info;
+
+	for (size_t i = 0; i < dat->buffers.count; i++) {
+		struct tdm_buffer_info *buffer = &dat->buffers.items[i];
+
+		if (!*buffer->name || !*buffer->clock) {
+			buffer->clock = info->clock;
+		}
+		buffer->shifted = (info->has_peer || dat->base.options.corrections) &&
+				  stamp_clocks_equal(buffer->clock, info->clock);
+		buffer->is_ns = gives_ns(dat, buffer);
+	}
+}
+
+/* CPUSTAT options came before the buffers that they speak of. */
+static void settle_stats(struct tracedat *dat)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < dat->stats.count; i++) {
+		struct tdm_cpu_stats stats = dat->stats.items[i];
+		const char *name =
+			stats.buffer_index ? dat->stats_names.items[stats.buffer_index - 1] : "";
+
+		for (uint32_t buffer = 0; buffer < dat->buffers.count; buffer++) {
+			if (strcmp(dat->buffers.items[buffer].name, name) == 0) {
+				stats.buffer_index = buffer;
+				dat->stats.items[kept++] = stats;
+				break;
+			}
+		}
+	}
+	dat->stats.count = kept;
+}
+
+static void settle_windows(struct tracedat *dat)
+{
+	const size_t streams = dat->streams.count ? dat->streams.count : 1;
+	const size_t share = ALL_WINDOWS_BYTES / streams;
+
+	dat->window_bytes = share < MAX_WINDOW_BYTES ? share : MAX_WINDOW_BYTES;
+}
+
+enum tdm_status tracedat_settle(struct tracedat *dat, struct tdm_error *err)
+{
+	struct tdm_trace_info *info = &dat->base.info;
+	const enum tdm_status status = sort_streams(dat, err);
+
+	if (status != TDM_OK) {
+		return status;
+	}
+	if (!info->clock) {
+		info->clock = "local";
+	}
+	settle_buffers(dat);
+	settle_stats(dat);
+	settle_windows(dat);
+	info->buffers = dat->buffers.items;
+	info->buffer_count = dat->buffers.count;
+	info->streams = dat->streams.items;
+	info->stream_count = dat->streams.count;
+	info->guests = dat->guests.items;
+	info->guest_count = dat->guests.count;
+	info->stats = dat->stats.items;
+	info->stats_count = dat->stats.count;
+	return TDM_OK;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <tandem/input_file.h>
+#include <unistd.h>
+
+enum tdm_status tdm_input_file_open(
+	const char *path, struct tdm_input_file **file, struct tdm_error *err)
+{
+	struct tdm_input_file *opened = calloc(1, sizeof(*opened));
+	enum tdm_status status;
+	struct stat about;
+
+	if (!opened || !(opened->path = strdup(path))) {
+		free(opened);
+		return tdm_fail(err, TDM_ERR_NOMEM, "%s: no memory", path);
+	}
+	/* A FIFO without a writer would block for ever: look at the type first. */
+	opened->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (opened->fd < 0 || fstat(opened->fd, &about) != 0) {
+		status = tdm_fail_errno(err, errno, "%s", path);
+		goto out;
+	}
+	if (!S_ISREG(about.st_mode)) {
+		status = tdm_fail(err, TDM_ERR_IO, "%s: not a regular file", path);
+		goto out;
+	}
+	opened->size_bytes = (uint64_t)about.st_size;
+	*file = opened;
+	return TDM_OK;
+out:
+	tdm_input_file_close(opened);
+	return status;
+}
+
+void tdm_input_file_close(struct tdm_input_file *file)
+{
+	if (!file) {
+		return;
+	}
+	if (file->fd >= 0) {
+		close(file->fd);
+	}
+	free(file->path);
+	free(file);
+}
+
+enum tdm_status tdm_input_file_read(const struct tdm_input_file *file, uint64_t offset, void *bytes,
+	size_t size, size_t *got, struct tdm_error *err)
+{
+	*got = 0;
+	if (offset > INT64_MAX || size > INT64_MAX - offset) {
+		return TDM_OK;
+	}
+	while (*got < size) {
+		const ssize_t count = pread(
+			file->fd, (uint8_t *)bytes + *got, size - *got, (off_t)(offset + *got));
+
+		if (count == 0) {
+			break;
+		}
+		if (count < 0) {
+			if (errno == EINTR) {
+				continue;
+			}
+			return tdm_fail_errno(err, errno, "%s: reading %zu bytes at 0x%" PRIx64,
+				file->path, size, offset);
+		}
+		*got += (size_t)count;
+	}
+	return TDM_OK;
+}
