@@ -149,6 +149,24 @@ void tdm_socket_quick_ack(int fd)
 	}
 }
 
+uint32_t tdm_socket_min_rtt_us(int fd)
+{
+	/* The C library's struct tcp_info stops before this field; its place is fixed in the kernel's interface. */
+	enum {
+		MIN_RTT_OFFSET = 148
+	};
+
+	uint8_t info[256] = { 0 };
+	socklen_t size = sizeof(info);
+	uint32_t rtt_us = 0;
+
+	if (is_inet(fd) && getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
+		size >= MIN_RTT_OFFSET + sizeof(rtt_us)) {
+		memcpy(&rtt_us, info + MIN_RTT_OFFSET, sizeof(rtt_us));
+	}
+	return rtt_us;
+}
+
 void tdm_socket_finish(int fd)
 {
 	shutdown(fd, SHUT_WR);

@@ -102,7 +102,8 @@ static uint64_t hz_from_perf(void)
 
 	if (page != MAP_FAILED) {
 		if (page->cap_user_time && page->time_mult) {
-			hz = (uint64_t)(((tdm_u128)1000000000 << page->time_shift) / page->time_mult);
+			hz = (uint64_t)(((tdm_u128)1000000000 << page->time_shift) /
+					page->time_mult);
 		}
 		munmap(page, (size_t)page_bytes);
 	}

@@ -38,8 +38,8 @@ void tdm_path_init(struct tdm_path *path, struct tdm_link *link, enum tdm_role r
 
 bool tdm_path_bind(struct tdm_path *path, uint16_t *port)
 {
-	return tdm_socket_datagram_beside(
-		       tdm_link_fd(path->link), port, &path->datagrams, NULL) == TDM_OK;
+	return tdm_socket_datagram_beside(tdm_link_fd(path->link), port, &path->datagrams, NULL) ==
+	       TDM_OK;
 }
 
 bool tdm_path_connect(struct tdm_path *path, uint16_t peer_port)
@@ -118,6 +118,11 @@ bool tdm_path_check_datagram(struct tdm_path *path, size_t got)
 	}
 	make_tag(&path->tag_received, path->in, tag);
 	return sodium_memcmp(tag, path->in + TDM_MESSAGE_BYTES, sizeof(tag)) == 0;
+}
+
+bool tdm_path_can_stamp(const struct tdm_path *path, bool by_datagram)
+{
+	return by_datagram || tdm_stamps_possible(tdm_link_fd(path->link));
 }
 
 enum tdm_status tdm_path_stamps_begin(

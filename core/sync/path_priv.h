@@ -47,10 +47,12 @@ enum tdm_status tdm_path_fill_datagram(struct tdm_path *path, size_t *got);
 bool tdm_path_check_datagram(struct tdm_path *path, size_t got);
 
 /* Kernel stamps on whichever carries the burst. */
+bool tdm_path_can_stamp(const struct tdm_path *path, bool by_datagram);
 enum tdm_status tdm_path_stamps_begin(
 	struct tdm_path *path, bool by_datagram, struct tdm_error *err);
 void tdm_path_stamps_end(struct tdm_path *path);
 uint64_t tdm_path_received_ns(const struct tdm_path *path, bool by_datagram);
-bool tdm_path_sent_ns(struct tdm_path *path, bool by_datagram, uint32_t *number, uint64_t *stamp_ns);
+bool tdm_path_sent_ns(
+	struct tdm_path *path, bool by_datagram, uint32_t *number, uint64_t *stamp_ns);
 
 #endif

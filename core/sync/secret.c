@@ -33,8 +33,8 @@ static enum tdm_status read_secret(
 	}
 	if (info.st_mode & (S_IRWXG | S_IRWXO)) {
 		return tdm_fail(err, TDM_ERR_RANGE,
-			"secret file %s: mode %03o lets others at it; wanted 600 (chmod go= %s)", path,
-			(unsigned int)info.st_mode & 0777, path);
+			"secret file %s: mode %03o lets others at it; wanted 600 (chmod go= %s)",
+			path, (unsigned int)info.st_mode & 0777, path);
 	}
 	*size = 0;
 	for (;;) {
@@ -63,7 +63,7 @@ static enum tdm_status read_secret(
 enum tdm_status tdm_secret_load(const char *path, struct tdm_secret *secret, struct tdm_error *err)
 {
 	uint8_t bytes[SECRET_MAX_BYTES + 1];
-	size_t size;
+	size_t size = 0;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	memset(secret, 0, sizeof(*secret));

@@ -98,8 +98,8 @@ static enum tdm_status send_small(
 		       : status;
 }
 
-struct tdm_link *tdm_link_create(int fd, enum tdm_role role, const struct tdm_link_options *options,
-	struct tdm_error *err)
+struct tdm_link *tdm_link_create(
+	int fd, enum tdm_role role, const struct tdm_link_options *options, struct tdm_error *err)
 {
 	/* Not calloc(): the hash states inside want more alignment than it gives. */
 	struct tdm_link *link = aligned_alloc(_Alignof(struct tdm_link), sizeof(*link));
@@ -245,7 +245,8 @@ static enum tdm_status send_proof(struct tdm_link *link, struct tdm_error *err)
 static enum tdm_status take_hello(
 	struct tdm_link *link, const struct tdm_frame *frame, struct tdm_error *err)
 {
-	enum tdm_status status = tdm_hello_get(frame->body, frame->size_bytes, &link->peer_hello, err);
+	enum tdm_status status =
+		tdm_hello_get(frame->body, frame->size_bytes, &link->peer_hello, err);
 
 	if (status != TDM_OK) {
 		tdm_link_refuse(link, "HELLO is too short");
@@ -278,8 +279,8 @@ static enum tdm_status take_hello(
 		return TDM_OK;
 	}
 	if (!is_client && link->options.wants_proof) {
-		return break_off(
-			link, err, TDM_ERR_PEER, "proof of the secret is wanted and was not offered");
+		return break_off(link, err, TDM_ERR_PEER,
+			"proof of the secret is wanted and was not offered");
 	}
 	return become_ready(link, false, err);
 }
@@ -287,8 +288,7 @@ static enum tdm_status take_hello(
 static enum tdm_status take_auth(
 	struct tdm_link *link, const struct tdm_frame *frame, struct tdm_error *err)
 {
-	if (!tdm_session_proof_is(
-		    &link->keys, other(link->role), frame->body, frame->size_bytes)) {
+	if (!tdm_session_proof_is(&link->keys, other(link->role), frame->body, frame->size_bytes)) {
 		return break_off(link, err, TDM_ERR_PEER, "wrong secret");
 	}
 	/* The client proves first: a stranger who connects learns nothing to guess the secret from. */
@@ -341,8 +341,7 @@ static enum tdm_status take_error(
 	return tdm_fail(err, TDM_ERR_PEER, "peer says: %s", text);
 }
 
-enum tdm_status tdm_link_next(
-	struct tdm_link *link, struct tdm_frame *frame, struct tdm_error *err)
+enum tdm_status tdm_link_next(struct tdm_link *link, struct tdm_frame *frame, struct tdm_error *err)
 {
 	while (link->state != BROKEN) {
 		enum tdm_status status = tdm_frame_next(&link->reader, frame, err);
@@ -368,8 +367,7 @@ enum tdm_status tdm_link_next(
 				return TDM_END;
 			case TDM_FRAME_HELLO:
 			case TDM_FRAME_AUTH:
-				return break_off(
-					link, err, TDM_ERR_PEER, "a second HELLO or AUTH");
+				return break_off(link, err, TDM_ERR_PEER, "a second HELLO or AUTH");
 			default:
 				return TDM_OK;
 			}
@@ -502,8 +500,7 @@ uint8_t *tdm_link_message(struct tdm_link *link)
 
 enum tdm_status tdm_link_send_message(struct tdm_link *link, struct tdm_error *err)
 {
-	const size_t whole =
-		seal(link, link->message_frame, TDM_FRAME_EXCHANGE, TDM_MESSAGE_BYTES);
+	const size_t whole = seal(link, link->message_frame, TDM_FRAME_EXCHANGE, TDM_MESSAGE_BYTES);
 	enum tdm_status status;
 
 	if (link->state == BROKEN) {
@@ -566,9 +563,8 @@ bool tdm_link_sent_ns(struct tdm_link *link, uint32_t *number, uint64_t *stamp_n
 	return false;
 }
 
-enum tdm_status tdm_link_open(const struct tdm_address *address,
-	const struct tdm_link_options *options, const struct tdm_buffer *open,
-	uint64_t deadline_ns, struct tdm_link **link, struct tdm_opened *opened,
+enum tdm_status tdm_link_greet(const struct tdm_address *address,
+	const struct tdm_link_options *options, uint64_t deadline_ns, struct tdm_link **link,
 	struct tdm_error *err)
 {
 	struct tdm_frame frame;
@@ -587,38 +583,69 @@ enum tdm_status tdm_link_open(const struct tdm_address *address,
 	}
 	while (!tdm_link_is_ready(made)) {
 		status = tdm_link_receive(made, &frame, deadline_ns, -1, err);
-		if (status != TDM_OK && !tdm_link_is_ready(made)) {
-			status = status == TDM_AGAIN
-					 ? tdm_fail(err, TDM_ERR_PEER, "no greeting came in time")
-					 : status;
-			goto out;
+		if (tdm_link_is_ready(made)) {
+			break;
 		}
-	}
-	status = tdm_link_send(made, TDM_FRAME_OPEN, open->bytes, open->size, deadline_ns, err);
-	if (status != TDM_OK) {
-		goto out;
-	}
-	status = tdm_link_receive(made, &frame, deadline_ns, -1, err);
-	if (status == TDM_AGAIN || status == TDM_END) {
-		status = tdm_fail(err, TDM_ERR_PEER,
-			status == TDM_END ? "the peer closed the connection at OPEN"
-					  : "no answer to OPEN came in time");
-	} else if (status == TDM_OK && frame.type != TDM_FRAME_OPENED) {
-		tdm_link_refuse(made, "OPENED is wanted next");
-		status = tdm_fail(err, TDM_ERR_PEER, "OPEN was answered by a frame of type %u",
-			frame.type);
-	} else if (status == TDM_OK && opened) {
-		status = tdm_opened_get(frame.body, frame.size_bytes, opened, err);
-	}
-out:
-	if (status != TDM_OK) {
-		char text[320];
-
-		tdm_link_destroy(made);
-		tdm_address_print(address, text, sizeof(text));
-		tdm_error_prefix(err, "%s", text);
-		return status;
+		if (status == TDM_AGAIN) {
+			status = tdm_fail(err, TDM_ERR_PEER, "no greeting came in time");
+		}
+		if (status != TDM_OK) {
+			tdm_link_destroy(made);
+			return status;
+		}
 	}
 	*link = made;
 	return TDM_OK;
+}
+
+enum tdm_status tdm_link_request(struct tdm_link *link, const struct tdm_buffer *open,
+	uint64_t deadline_ns, struct tdm_opened *opened, struct tdm_error *err)
+{
+	struct tdm_frame frame;
+	enum tdm_status status =
+		tdm_link_send(link, TDM_FRAME_OPEN, open->bytes, open->size, deadline_ns, err);
+
+	if (status != TDM_OK) {
+		return status;
+	}
+	status = tdm_link_receive(link, &frame, deadline_ns, -1, err);
+	switch (status) {
+	case TDM_OK:
+		break;
+	case TDM_AGAIN:
+		return tdm_fail(err, TDM_ERR_PEER, "no answer to OPEN came in time");
+	case TDM_END:
+		return tdm_fail(err, TDM_ERR_PEER, "the peer ended the connection at OPEN");
+	default:
+		return status;
+	}
+	if (frame.type != TDM_FRAME_OPENED) {
+		tdm_link_refuse(link, "OPENED is wanted next");
+		return tdm_fail(
+			err, TDM_ERR_PEER, "OPEN was answered by a frame of type %u", frame.type);
+	}
+	return tdm_opened_get(frame.body, frame.size_bytes, opened, err);
+}
+
+enum tdm_status tdm_link_open(const struct tdm_address *address,
+	const struct tdm_link_options *options, const struct tdm_buffer *open, uint64_t deadline_ns,
+	struct tdm_link **link, struct tdm_opened *opened, struct tdm_error *err)
+{
+	struct tdm_opened unused;
+	enum tdm_status status = tdm_link_greet(address, options, deadline_ns, link, err);
+
+	if (status == TDM_OK) {
+		status = tdm_link_request(*link, open, deadline_ns, opened ? opened : &unused, err);
+		if (status != TDM_OK) {
+			tdm_link_destroy(*link);
+			*link = NULL;
+		}
+	}
+	if (status != TDM_OK) {
+		char text[320];
+
+		tdm_address_print(address, text, sizeof(text));
+		tdm_error_prefix(err, "%s", text);
+	}
+	return status;
 }

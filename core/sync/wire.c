@@ -91,8 +91,8 @@ enum tdm_status tdm_open_get(
 			size, TDM_OPEN_FIXED_BYTES);
 	}
 	if (purpose < TDM_PURPOSE_EXCHANGE || purpose > TDM_PURPOSE_CORRECTIONS) {
-		return tdm_fail(err, TDM_ERR_UNSUPPORTED, "OPEN for purpose %u: not known here",
-			purpose);
+		return tdm_fail(
+			err, TDM_ERR_UNSUPPORTED, "OPEN for purpose %u: not known here", purpose);
 	}
 	open->purpose = (enum tdm_purpose)purpose;
 	open->text = (const char *)in.bytes + in.pos;

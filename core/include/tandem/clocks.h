@@ -84,9 +84,9 @@ static inline uint64_t tdm_clock_read(enum tdm_clock clock)
 
 /* One clock read between two readings of another. */
 struct tdm_sandwich {
-	uint64_t outer;       /* middle of the two readings of the outer clock */
-	uint64_t inner;       /* reading of the inner one */
-	uint64_t width;       /* between the two outer readings: inner lies within +- half of it */
+	uint64_t outer; /* middle of the two readings of the outer clock */
+	uint64_t inner; /* reading of the inner one */
+	uint64_t width; /* between the two outer readings: inner lies within +- half of it */
 };
 
 /** Reads @p inner between two readings of @p outer, eight times; the narrowest. */

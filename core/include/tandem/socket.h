@@ -108,6 +108,9 @@ bool tdm_socket_is_undelayed(int fd);
 /** Acknowledges at once what comes next: of use against a peer that has Nagle's algorithm on. TCP only. */
 void tdm_socket_quick_ack(int fd);
 
+/** The shortest time from a segment to its acknowledgement that TCP has seen, in us; 0 where it is not known. */
+uint32_t tdm_socket_min_rtt_us(int fd);
+
 /** Tells the peer that no more comes; what it still sends can be read. */
 void tdm_socket_finish(int fd);
 

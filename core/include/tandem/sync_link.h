@@ -19,9 +19,10 @@
 struct tdm_link; /* opaque: only sync_link.c knows the layout */
 
 struct tdm_link_options {
-	const struct tdm_secret *secret; /* borrowed for the life of the link; NULL or not set = none */
-	uint32_t capabilities;           /* bits of enum tdm_capability */
-	bool wants_proof;                /* server: this peer is granted nothing without the secret */
+	const struct tdm_secret
+		*secret;       /* borrowed for the life of the link; NULL or not set = none */
+	uint32_t capabilities; /* bits of enum tdm_capability */
+	bool wants_proof;      /* server: this peer is granted nothing without the secret */
 };
 
 /**
@@ -30,8 +31,8 @@ struct tdm_link_options {
  * @param fd    Taken: closed by tdm_link_destroy(), on failure at once.
  * @return The link, owned by the caller, or NULL with @p err filled.
  */
-struct tdm_link *tdm_link_create(int fd, enum tdm_role role, const struct tdm_link_options *options,
-	struct tdm_error *err);
+struct tdm_link *tdm_link_create(
+	int fd, enum tdm_role role, const struct tdm_link_options *options, struct tdm_error *err);
 
 /**
  * Connects, proves and opens: the client's whole beginning.
@@ -41,9 +42,17 @@ struct tdm_link *tdm_link_create(int fd, enum tdm_role role, const struct tdm_li
  * @retval TDM_ERR_PEER  Refused, or no answer in time; @p err says what the peer gave as reason.
  */
 enum tdm_status tdm_link_open(const struct tdm_address *address,
-	const struct tdm_link_options *options, const struct tdm_buffer *open,
-	uint64_t deadline_ns, struct tdm_link **link, struct tdm_opened *opened,
+	const struct tdm_link_options *options, const struct tdm_buffer *open, uint64_t deadline_ns,
+	struct tdm_link **link, struct tdm_opened *opened, struct tdm_error *err);
+
+/** The first half of tdm_link_open(): connects and proves. */
+enum tdm_status tdm_link_greet(const struct tdm_address *address,
+	const struct tdm_link_options *options, uint64_t deadline_ns, struct tdm_link **link,
 	struct tdm_error *err);
+
+/** The second half: sends OPEN and waits for OPENED. */
+enum tdm_status tdm_link_request(struct tdm_link *link, const struct tdm_buffer *open,
+	uint64_t deadline_ns, struct tdm_opened *opened, struct tdm_error *err);
 
 /** Closes the socket; says CLOSE first where that needs no wait. NULL is fine. */
 void tdm_link_destroy(struct tdm_link *link);

@@ -129,7 +129,9 @@ struct tdm_burst_frame {
 	uint32_t flags;
 };
 
-enum { TDM_BURST_BYTES = 8 };
+enum {
+	TDM_BURST_BYTES = 8
+};
 
 void tdm_burst_put(uint8_t to[TDM_BURST_BYTES], const struct tdm_burst_frame *burst);
 enum tdm_status tdm_burst_get(
@@ -161,12 +163,12 @@ struct tdm_message {
 	uint64_t sequence;
 	uint64_t h1, g2, g3;
 	uint64_t g2_raw, g3_raw;
-	uint64_t received_ns;      /* kernel: arrival of this probe; 0 = none */
-	uint64_t sent_ns;          /* kernel: departure of an earlier reply; 0 = none */
-	uint32_t sent_sequence;    /* low half of the sequence of that reply */
-	uint16_t cpu;              /* the agent ran on */
-	uint16_t clocks;           /* trace clock in the high byte, raw clock in the low one */
-	int32_t frequency;         /* adjtimex, 2^-16 ppm */
+	uint64_t received_ns;   /* kernel: arrival of this probe; 0 = none */
+	uint64_t sent_ns;       /* kernel: departure of an earlier reply; 0 = none */
+	uint32_t sent_sequence; /* low half of the sequence of that reply */
+	uint16_t cpu;           /* the agent ran on */
+	uint16_t clocks;        /* trace clock in the high byte, raw clock in the low one */
+	int32_t frequency;      /* adjtimex, 2^-16 ppm */
 };
 
 #define TDM_READING_MAX ((uint64_t)1 << 62)
