@@ -48,4 +48,18 @@ enum tdm_status copy_pages(struct byte_sink *sink, const struct tdm_page_spool *
 enum tdm_status compress_text(
 	const void *text, size_t text_bytes, struct tdm_buffer *out, struct tdm_error *err);
 
+/* What the beginning of a file says of the rest. */
+struct prefix_facts {
+	bool big_endian;
+	bool is_zstd;
+	uint32_t page_bytes;
+	uint64_t
+		done_offset; /* of the value of the last DONE option: where the next OPTIONS section's offset goes */
+	char clock[64]; /* of TRACECLOCK; "" where it is missing */
+};
+
+/* Reads the beginning of a version 7 file; every offset and size is checked. */
+enum tdm_status read_prefix(
+	const struct tdm_buffer *prefix, struct prefix_facts *facts, struct tdm_error *err);
+
 #endif

@@ -29,8 +29,11 @@ struct tdm_shift_cpu {
 
 /* What becomes a file. Everything is borrowed for the call. */
 struct tdm_tracedat_plan {
-	const char *path; /* final name; appears only when complete */
-	const struct tdm_trace_meta *meta;
+	const char *path;                  /* final name; appears only when complete */
+	const struct tdm_trace_meta *meta; /* NULL with prefix */
+	const struct tdm_buffer
+		*prefix;   /* the beginning of a version 7 file that another program made, with
+					      all its texts and options; NULL = made from meta */
 	bool compress;     /* zstd, in chunks of ten pages as trace-cmd makes them */
 	uint64_t trace_id; /* TRACEID */
 	const struct tdm_guest_info *guests; /* GUEST options of a host's file */
@@ -52,6 +55,7 @@ struct tdm_tracedat_plan {
  *
  * @param plan  What to write. Borrowed.
  * @retval TDM_ERR_IO     The file system refused something; @p err says what.
+ * @retval TDM_ERR_FORMAT The prefix is no beginning of a version 7 file.
  * @retval TDM_ERR_RANGE  The plan contradicts itself (page size, CPU twice, no header_page text).
  */
 enum tdm_status tdm_tracedat_write(const struct tdm_tracedat_plan *plan, struct tdm_error *err);
