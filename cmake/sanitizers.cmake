@@ -7,3 +7,7 @@ if(TANDEM_SANITIZE)
 		add_compile_options(-fno-sanitize-recover=undefined)
 	endif()
 endif()
+if(TANDEM_FUZZ)
+	# Coverage in every library, so that libFuzzer sees into it.
+	add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 
+# What tests/sanitized builds a second time, with sanitizers: unit tests and fuzz replays.
+add_custom_target(tandem-checked-programs)
+
 # tandem_unit_test(NAME LIBRARIES...): one cmocka program, tests/unit/**/test_NAME.c in the current folder.
 function(tandem_unit_test name)
 	pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -8,6 +11,7 @@ function(tandem_unit_test name)
 	target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
 	target_compile_definitions(test_${name} PRIVATE
 		TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+	add_dependencies(tandem-checked-programs test_${name})
 	add_test(NAME unit.${name} COMMAND test_${name})
 	set_tests_properties(unit.${name} PROPERTIES TIMEOUT 120)
 endfunction()
