@@ -139,7 +139,9 @@ static enum tdm_status write_all(struct writer *w)
 		write_texts(w);
 		write_first_options(w);
 	}
-	write_buffer(w);
+	if (!w->plan->texts_only) {
+		write_buffer(w);
+	}
 	sink_flush(&w->sink);
 	if (w->failed && w->sink.err.status == TDM_OK) {
 		tdm_fail(&w->sink.err, TDM_ERR_NOMEM, "%s: no memory", w->plan->path);

@@ -46,6 +46,7 @@ struct tdm_tracedat_plan {
 	uint32_t tsc_mult, tsc_shift;
 	const struct tdm_page_spool *spools; /* each CPU at most once */
 	size_t spool_count;
+	bool texts_only; /* no buffer: the beginning of a file, to be a prefix elsewhere */
 };
 
 /**
