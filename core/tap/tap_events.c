@@ -78,10 +78,10 @@ static enum tdm_status enable_one(struct tdm_tap *tap, const struct tdm_tap_even
 }
 
 /* Enables each event of the list "system:event\n..." that the pattern names. list is written to. */
-static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_event *wanted,
-	const char *list, struct tdm_error *err)
+static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_options *options,
+	const struct tdm_tap_event *wanted, const char *list, struct tdm_error *err)
 {
-	size_t enabled = 0, refused = 0;
+	size_t enabled = 0, refused = 0, forbidden = 0;
 	struct tdm_error first_refusal = { 0 };
 
 	for (const char *line = list; *line;) {
@@ -96,7 +96,11 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 				matches(wanted->pattern, system, event)) {
 				struct tdm_error refusal = { 0 };
 
-				if (enable_one(tap, wanted, system, event, &refusal) == TDM_OK) {
+				if (options->allow &&
+					!options->allow(options->allow_user, system, event)) {
+					forbidden++;
+				} else if (enable_one(tap, wanted, system, event, &refusal) ==
+					   TDM_OK) {
 					enabled++;
 				} else if (refused++ == 0) {
 					first_refusal = refusal;
@@ -106,6 +110,11 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 		line = *end ? end + 1 : end;
 	}
 	if (enabled) {
+		if (forbidden) {
+			TDM_WARNING(tap->log,
+				"Some events of \"%s\" are not allowed here: count=%zu",
+				wanted->pattern, forbidden);
+		}
 		if (refused) {
 			TDM_WARNING(tap->log,
 				"Some events of \"%s\" were refused: count=%zu, first=\"%s\"",
@@ -115,6 +124,10 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 	}
 	if (refused) {
 		return tdm_fail(err, TDM_ERR_RANGE, "%s", first_refusal.text);
+	}
+	if (forbidden) {
+		return tdm_fail(err, TDM_ERR_RANGE, "\"%s\" is not allowed to be recorded here",
+			wanted->pattern);
 	}
 	return tdm_fail(err, TDM_ERR_RANGE,
 		"no event matches \"%s\" (see available_events of tracefs)", wanted->pattern);
@@ -140,8 +153,8 @@ enum tdm_status enable_events(
 	}
 	for (size_t i = 0; i < options->event_count && status == TDM_OK; i++) {
 		status = strlen(options->events[i].pattern) < PATTERN_MAX_BYTES
-				 ? enable_pattern(
-					   tap, &options->events[i], (const char *)list.bytes, err)
+				 ? enable_pattern(tap, options, &options->events[i],
+					   (const char *)list.bytes, err)
 				 : tdm_fail(err, TDM_ERR_RANGE, "event pattern of over %d bytes",
 					   PATTERN_MAX_BYTES);
 	}

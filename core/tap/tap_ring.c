@@ -200,6 +200,67 @@ enum tdm_status tdm_ring_move(struct tdm_ring *ring, int out_fd, unsigned int ti
 	return move_by_copy(ring, out_fd, deadline_ms, moved_bytes, err);
 }
 
+/* What a splice put into the pipe. */
+static enum tdm_status read_pipe(
+	struct tdm_ring *ring, uint8_t *to, size_t count, struct tdm_error *err)
+{
+	while (count) {
+		const ssize_t done = read(ring->pipe_read, to, count);
+
+		if (done < 0 && errno == EINTR) {
+			continue;
+		}
+		if (done <= 0) {
+			return tdm_fail_errno(
+				err, done ? errno : EIO, "taking pages of CPU %" PRIu32, ring->cpu);
+		}
+		to += done;
+		count -= (size_t)done;
+	}
+	return TDM_OK;
+}
+
+enum tdm_status tdm_ring_take(
+	struct tdm_ring *ring, void *pages, size_t room, size_t *got_bytes, struct tdm_error *err)
+{
+	uint8_t *to = pages;
+
+	*got_bytes = 0;
+	room -= room % ring->page_bytes;
+	while (ring->splices && *got_bytes < room) {
+		const size_t wanted = room - *got_bytes;
+		const ssize_t taken = splice(ring->fd, NULL, ring->pipe_write, NULL, wanted,
+			SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+		if (taken == 0 || (taken < 0 && (errno == EAGAIN || errno == EINTR))) {
+			return TDM_OK;
+		}
+		if (taken < 0) {
+			ring->splices = false;
+			break;
+		}
+
+		const enum tdm_status status = read_pipe(ring, to + *got_bytes, (size_t)taken, err);
+
+		if (status != TDM_OK) {
+			return status;
+		}
+		*got_bytes += (size_t)taken;
+	}
+	while (!ring->splices && *got_bytes < room) {
+		const enum tdm_status status = tdm_ring_read(ring, to + *got_bytes, err);
+
+		if (status == TDM_AGAIN) {
+			return TDM_OK;
+		}
+		if (status != TDM_OK) {
+			return status;
+		}
+		*got_bytes += ring->page_bytes;
+	}
+	return TDM_OK;
+}
+
 enum tdm_status tdm_ring_read(struct tdm_ring *ring, void *page, struct tdm_error *err)
 {
 	ssize_t done;

@@ -30,6 +30,9 @@ struct tdm_tap_options {
 	const int32_t *pids; /* only these tasks; NULL = all */
 	size_t pid_count;
 	bool follow_children; /* with pids: also what they fork */
+	/* What may be recorded at all; NULL = everything. Events that are matched but not allowed are left out. */
+	bool (*allow)(void *user, const char *system, const char *event);
+	void *allow_user;
 };
 
 struct tdm_tap; /* opaque; one instance */
@@ -117,6 +120,15 @@ int tdm_ring_poll_fd(const struct tdm_ring *ring);
  */
 enum tdm_status tdm_ring_move(struct tdm_ring *ring, int out_fd, unsigned int timeout_ms,
 	uint64_t *moved_bytes, struct tdm_error *err);
+
+/**
+ * Takes the full pages that are there into memory.
+ *
+ * @param room       At least one page; more is better.
+ * @param got_bytes  Receives how much, whole pages; 0 where none is full.
+ */
+enum tdm_status tdm_ring_take(
+	struct tdm_ring *ring, void *pages, size_t room, size_t *got_bytes, struct tdm_error *err);
 
 /**
  * Reads one page by copying, also one that is not full yet.

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "stream_priv.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	DEFAULT_TIMEOUT_MS = 10000,
+	TEXTS_MAX_BYTES = TDM_META_MAX_BYTES + (8 << 20)
+};
+
+static enum tdm_status put_request(
+	struct tdm_buffer *open, const struct tdm_stream_request *request, struct tdm_error *err)
+{
+	char number[16];
+	bool failed = tdm_open_put(open, TDM_PURPOSE_STREAM, 0) != TDM_OK;
+
+	if (request->event_count > TDM_STREAM_MAX_EVENTS) {
+		return tdm_fail(err, TDM_ERR_RANGE, "%zu events are asked for, at most %d can be",
+			request->event_count, TDM_STREAM_MAX_EVENTS);
+	}
+	for (size_t i = 0; i < request->event_count; i++) {
+		const struct tdm_stream_event *event = &request->events[i];
+
+		if (strlen(event->pattern) > TDM_VALUE_MAX ||
+			(event->filter && strlen(event->filter) > TDM_VALUE_MAX)) {
+			return tdm_fail(err, TDM_ERR_RANGE,
+				"an event or filter of over %d bytes cannot be asked for",
+				TDM_VALUE_MAX);
+		}
+		failed |= tdm_record_add(open, TDM_STREAM_KEY_EVENT, event->pattern) != TDM_OK;
+		failed |= tdm_record_add(open, TDM_STREAM_KEY_FILTER,
+				  event->filter ? event->filter : "-") != TDM_OK;
+	}
+	failed |= tdm_record_add(open, TDM_STREAM_KEY_CLOCK, request->clock) != TDM_OK;
+	snprintf(number, sizeof(number), "%" PRIu32, request->buffer_kib);
+	failed |= tdm_record_add(open, TDM_STREAM_KEY_BUFFER, number) != TDM_OK;
+	failed |= tdm_record_add(open, TDM_STREAM_KEY_KALLSYMS, request->kallsyms ? "1" : "0") !=
+		  TDM_OK;
+	failed |= tdm_record_add(open, TDM_STREAM_KEY_PLAIN, request->plain ? "1" : "0") != TDM_OK;
+	return failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for a request") : TDM_OK;
+}
+
+/* Reads the answer; every number is checked before it is used. */
+static enum tdm_status take_answer(
+	struct tdm_stream *stream, const struct tdm_opened *opened, struct tdm_error *err)
+{
+	uint64_t cpus = 0, page_bytes = 0, sealed = 0;
+	const bool complete = tdm_record_find_number(opened->text, opened->text_bytes,
+				      TDM_STREAM_KEY_TRACE_ID, 0, &stream->info.trace_id) &&
+			      tdm_record_find_number(opened->text, opened->text_bytes,
+				      TDM_STREAM_KEY_CPUS, 0, &cpus) &&
+			      tdm_record_find_number(opened->text, opened->text_bytes,
+				      TDM_STREAM_KEY_PAGE, 0, &page_bytes) &&
+			      tdm_record_find_number(opened->text, opened->text_bytes,
+				      TDM_STREAM_KEY_SEALED, 0, &sealed) &&
+			      tdm_record_find(opened->text, opened->text_bytes,
+				      TDM_STREAM_KEY_TOKEN, 0, stream->token);
+
+	if (!complete || cpus == 0 || cpus > TDM_STREAM_MAX_CPUS || page_bytes < 4096 ||
+		page_bytes > TDM_SEAL_PLAIN_MAX_BYTES || (page_bytes & (page_bytes - 1))) {
+		return tdm_fail(err, TDM_ERR_PEER,
+			"the agent's answer names %" PRIu64 " CPUs and pages of %" PRIu64
+			" bytes: that cannot be",
+			cpus, page_bytes);
+	}
+	stream->info.cpu_count = (uint32_t)cpus;
+	stream->info.page_bytes = (uint32_t)page_bytes;
+	stream->info.sealed = sealed != 0;
+	return TDM_OK;
+}
+
+struct tdm_stream *tdm_stream_create(const struct tdm_stream_options *options,
+	const struct tdm_stream_request *request, struct tdm_error *err)
+{
+	struct tdm_stream *stream = calloc(1, sizeof(*stream));
+	struct tdm_buffer open = { 0 };
+	struct tdm_opened opened;
+
+	if (!stream) {
+		tdm_fail(err, TDM_ERR_NOMEM, "no memory for a stream");
+		return NULL;
+	}
+	stream->address = *options->address;
+	stream->link_options = (struct tdm_link_options){ .secret = options->secret,
+		.capabilities = TDM_CAN_STREAM };
+	stream->timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+
+	enum tdm_status status = put_request(&open, request, err);
+
+	if (status == TDM_OK) {
+		status = tdm_link_open(&stream->address, &stream->link_options, &open,
+			tdm_deadline_ns(stream->timeout_ms), &stream->link, &opened, err);
+	}
+	if (status == TDM_OK) {
+		status = take_answer(stream, &opened, err);
+	}
+	tdm_buffer_release(&open);
+	if (status != TDM_OK) {
+		tdm_stream_destroy(stream);
+		return NULL;
+	}
+	return stream;
+}
+
+void tdm_stream_destroy(struct tdm_stream *stream)
+{
+	if (stream) {
+		tdm_link_destroy(stream->link);
+		free(stream);
+	}
+}
+
+struct tdm_stream_info tdm_stream_get_info(const struct tdm_stream *stream)
+{
+	return stream->info;
+}
+
+int tdm_stream_fd(const struct tdm_stream *stream)
+{
+	return tdm_link_fd(stream->link);
+}
+
+/* Waits for a frame of a type. */
+static enum tdm_status expect_frame(struct tdm_stream *stream, enum tdm_stream_frame type,
+	struct tdm_frame *frame, struct tdm_error *err)
+{
+	const enum tdm_status status =
+		tdm_link_receive(stream->link, frame, tdm_deadline_ns(stream->timeout_ms), -1, err);
+
+	if (status == TDM_AGAIN) {
+		return tdm_fail(err, TDM_ERR_PEER, "the agent is silent for %" PRIu32 " ms",
+			stream->timeout_ms);
+	}
+	if (status == TDM_END) {
+		return tdm_fail(err, TDM_ERR_PEER, "the agent ended the stream");
+	}
+	if (status == TDM_OK && frame->type != type) {
+		return tdm_fail(err, TDM_ERR_PEER, "the agent sent frame type %u, wanted %d",
+			frame->type, type);
+	}
+	return status;
+}
+
+enum tdm_status tdm_stream_receive_texts(
+	struct tdm_stream *stream, struct tdm_trace_meta *meta, struct tdm_error *err)
+{
+	struct tdm_buffer bytes = { .cap = TEXTS_MAX_BYTES };
+	struct tdm_frame frame;
+	enum tdm_status status;
+
+	while ((status = expect_frame(stream, TDM_STREAM_TEXTS, &frame, err)) == TDM_OK &&
+		frame.size_bytes) {
+		if (tdm_buffer_append(&bytes, frame.body, frame.size_bytes) != TDM_OK) {
+			status = tdm_fail(err, TDM_ERR_NOMEM,
+				"the agent sends over %d bytes of texts", TEXTS_MAX_BYTES);
+			break;
+		}
+	}
+	if (status == TDM_OK) {
+		struct tdm_cursor in = tdm_cursor_over(bytes.bytes, bytes.size, 0, false);
+
+		status = tdm_trace_meta_unpack(&in, meta, err);
+	}
+	if (status == TDM_OK && (meta->cpu_count != stream->info.cpu_count ||
+					meta->page_bytes != stream->info.page_bytes)) {
+		status = tdm_fail(err, TDM_ERR_PEER,
+			"the agent's texts are of %" PRIu32 " CPUs and pages of %" PRIu32
+			" bytes, it had said %" PRIu32 " and %" PRIu32,
+			meta->cpu_count, meta->page_bytes, stream->info.cpu_count,
+			stream->info.page_bytes);
+	}
+	tdm_buffer_release(&bytes);
+	return status;
+}
+
+static enum tdm_status send_frame(
+	struct tdm_stream *stream, enum tdm_stream_frame type, struct tdm_error *err)
+{
+	return tdm_link_send(stream->link, (enum tdm_frame_type)type, NULL, 0,
+		tdm_deadline_ns(stream->timeout_ms), err);
+}
+
+enum tdm_status tdm_stream_start(struct tdm_stream *stream, struct tdm_error *err)
+{
+	struct tdm_frame frame;
+	const enum tdm_status status = send_frame(stream, TDM_STREAM_START, err);
+
+	return status == TDM_OK ? expect_frame(stream, TDM_STREAM_STARTED, &frame, err) : status;
+}
+
+enum tdm_status tdm_stream_stop(struct tdm_stream *stream, struct tdm_error *err)
+{
+	return send_frame(stream, TDM_STREAM_STOP, err);
+}
+
+/* Each text that came at the end takes the place of the one from the beginning. */
+static enum tdm_status merge_texts(
+	struct tdm_trace_meta *meta, const struct tdm_trace_meta *late, struct tdm_error *err)
+{
+	enum tdm_status status = TDM_OK;
+
+	for (size_t i = 0; i < late->text_count && status == TDM_OK; i++) {
+		const struct tdm_meta_text *text = &late->texts[i];
+
+		status = tdm_trace_meta_add(
+			meta, text->kind, text->name, text->text.bytes, text->text.size, err);
+	}
+	return status;
+}
+
+enum tdm_status tdm_stream_receive_end(struct tdm_stream *stream, struct tdm_trace_meta *meta,
+	struct tdm_stream_end *end, struct tdm_error *err)
+{
+	struct tdm_trace_meta late = { 0 };
+	struct tdm_frame frame;
+	enum tdm_status status = expect_frame(stream, TDM_STREAM_END, &frame, err);
+
+	*end = (struct tdm_stream_end){ 0 };
+	if (status == TDM_OK) {
+		const char *text = (const char *)frame.body;
+
+		tdm_record_find_number(text, frame.size_bytes, "overrun", 0, &end->overrun_events);
+		tdm_record_find_number(text, frame.size_bytes, "dropped", 0, &end->dropped_events);
+		tdm_record_find_number(text, frame.size_bytes, "sent-bytes", 0, &end->sent_bytes);
+		status = tdm_stream_receive_texts(stream, &late, err);
+	}
+	if (status == TDM_OK) {
+		status = merge_texts(meta, &late, err);
+	}
+	tdm_trace_meta_release(&late);
+	return status;
+}
