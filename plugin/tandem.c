@@ -4,6 +4,8 @@
  */
 #include "clock/flt_priv.h"
 #include "compat.h"
+#include "source/src_component.h"
+#include "source/src_tracedat.h"
 #include "tandem_version.h"
 
 BT_PLUGIN_MODULE();
@@ -27,3 +29,20 @@ BT_PLUGIN_FILTER_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
 	clock, flt_iterator_finalize);
 BT_PLUGIN_FILTER_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
 	clock, flt_iterator_seek, flt_iterator_can_seek);
+
+BT_PLUGIN_SOURCE_COMPONENT_CLASS(tracedat, src_iterator_next);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_DESCRIPTION(
+	tracedat, "Read trace.dat files of trace-cmd, a host's and its guests' together.");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_HELP(
+	tracedat, "See babeltrace2-source.tandem.tracedat(7) for its parameters.");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_INITIALIZE_METHOD(tracedat, src_tracedat_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_FINALIZE_METHOD(tracedat, src_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_QUERY_METHOD(tracedat, src_tracedat_query);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(
+	tracedat, src_tracedat_mip_versions);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD(
+	tracedat, src_iterator_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
+	tracedat, src_iterator_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
+	tracedat, src_iterator_seek_beginning, src_iterator_can_seek_beginning);
