@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * info.c - tandem info: what is in the inputs, and how well their clocks are known.
+ */
+#include "info_report.h"
+#include "options.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+	"Usage: tandem info [OPTION]... [NAME=]INPUT...\n"
+	"Tells what is in traces: machines, clocks, buffers, events of each CPU, losses, how the clocks are tied.\n"
+	"\n"
+	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file\n"
+	"  --json                     the same as JSON\n"
+	"  -q, --quiet                no warnings on stderr\n"
+	"  -h, --help                 this text\n"
+	"  --version                  the version\n"
+	"\n"
+	"Exit status: 0 all could be read, 1 nothing could, 2 usage, 3 some could not.\n"
+	"\n"
+	"Example: tandem info trace.dat trace-guest.dat\n";
+
+struct info_options {
+	struct cli_named_list inputs;
+	struct cli_named_list corrections;
+	bool json;
+};
+
+/* The whole report. */
+struct info {
+	struct tdm_machines *machines;
+	struct info_machine *scanned;
+	size_t count;
+};
+
+static enum tdm_status open_machines(const struct info_options *options, const struct tdm_log *log,
+	struct tdm_machines **machines, struct tdm_error *err)
+{
+	struct tdm_machine_input *const inputs = calloc(options->inputs.count + 1, sizeof(*inputs));
+	struct tdm_correction_input *const corrections =
+		calloc(options->corrections.count + 1, sizeof(*corrections));
+	enum tdm_status status = TDM_ERR_NOMEM;
+
+	if (inputs && corrections) {
+		for (size_t i = 0; i < options->inputs.count; i++) {
+			const struct cli_named *const item = &options->inputs.items[i];
+
+			inputs[i].name = *item->name ? item->name : NULL;
+			inputs[i].path = item->text;
+		}
+		for (size_t i = 0; i < options->corrections.count; i++) {
+			const struct cli_named *const item = &options->corrections.items[i];
+
+			corrections[i].guest = *item->name ? item->name : NULL;
+			corrections[i].path = item->text;
+		}
+
+		const struct tdm_machines_options how = {
+			.corrections = corrections,
+			.correction_count = options->corrections.count,
+			.keep_going = true,
+		};
+
+		status = tdm_machines_open(inputs, options->inputs.count, &how, log, machines, err);
+	}
+	free(inputs);
+	free(corrections);
+	return status;
+}
+
+static enum tdm_status scan_all(struct info *info, struct tdm_error *err)
+{
+	const size_t count = tdm_machines_count(info->machines);
+
+	info->scanned = calloc(count, sizeof(*info->scanned));
+	if (!info->scanned) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for %zu machines", count);
+	}
+	for (; info->count < count; info->count++) {
+		const enum tdm_status status =
+			info_scan(tdm_machines_at(info->machines, info->count),
+				&info->scanned[info->count], err);
+
+		if (status != TDM_OK) {
+			return status;
+		}
+	}
+	info_scan_compare(info->scanned, info->count, info->machines);
+	return TDM_OK;
+}
+
+/* 1 where nothing could be opened, 3 where something is missing; each reason has a line on stderr. */
+static int tell_end(const struct cli_command *command, const struct info *info)
+{
+	size_t opened = 0;
+	bool complete = true;
+
+	for (size_t i = 0; i < info->count; i++) {
+		const struct info_machine *const scanned = &info->scanned[i];
+
+		opened += scanned->info != NULL;
+		if (!scanned->info) {
+			TDM_ERROR(&command->log, "%s", scanned->machine->error.text);
+		} else if (!scanned->complete) {
+			TDM_ERROR(&command->log, "%s: parts of it could not be read",
+				scanned->machine->path);
+		}
+		complete = complete && scanned->complete;
+	}
+	if (opened == 0) {
+		return TDM_EXIT_FAILED;
+	}
+	return complete ? TDM_EXIT_DONE : TDM_EXIT_INCOMPLETE;
+}
+
+static void write_report(const struct info_options *options, const struct info *info)
+{
+	if (!options->json) {
+		for (size_t i = 0; i < info->count; i++) {
+			if (i > 0) {
+				fputc('\n', stdout);
+			}
+			info_text_machine(stdout, &info->scanned[i], info->machines);
+		}
+		return;
+	}
+
+	struct json_writer json = { .out = stdout };
+
+	json_object_begin(&json, NULL);
+	json_array_begin(&json, "machines");
+	for (size_t i = 0; i < info->count; i++) {
+		info_json_machine(&json, &info->scanned[i], info->machines);
+	}
+	json_array_end(&json);
+	json_object_end(&json);
+}
+
+static int report(const struct cli_command *command, const struct info_options *options)
+{
+	struct info info = { 0 };
+	struct tdm_error err = { TDM_OK, "" };
+	int exit_status;
+
+	if (open_machines(options, &command->log, &info.machines, &err) == TDM_OK &&
+		scan_all(&info, &err) == TDM_OK) {
+		write_report(options, &info);
+		exit_status = tell_end(command, &info);
+	} else {
+		exit_status = cli_failed(command, &err);
+	}
+	for (size_t i = 0; i < info.count; i++) {
+		info_scan_release(&info.scanned[i]);
+	}
+	free(info.scanned);
+	tdm_machines_close(info.machines);
+	return exit_status;
+}
+
+int tdm_info_main(int argc, char **argv)
+{
+	enum {
+		OPT_JSON = CLI_OPT_OWN,
+		OPT_CORRECTIONS
+	};
+	static const struct option long_options[] = {
+		CLI_COMMON_OPTIONS,
+		{ "json", no_argument, NULL, OPT_JSON },
+		{ "corrections", required_argument, NULL, OPT_CORRECTIONS },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct cli_command command;
+	struct info_options options = { 0 };
+	int exit_status = -1;
+	int value;
+
+	cli_command_init(&command, "info", help);
+	while (exit_status < 0 &&
+		(value = getopt_long(argc, argv, CLI_COMMON_LETTERS, long_options, NULL)) != -1) {
+		if (value == OPT_JSON) {
+			options.json = true;
+		} else if (value == OPT_CORRECTIONS) {
+			if (!cli_named_add(&options.corrections, optarg)) {
+				exit_status = TDM_EXIT_FAILED;
+			}
+		} else {
+			exit_status = cli_common_option(&command, value);
+		}
+	}
+	for (; exit_status < 0 && optind < argc; optind++) {
+		if (!cli_named_add(&options.inputs, argv[optind])) {
+			exit_status = TDM_EXIT_FAILED;
+		}
+	}
+	if (exit_status < 0 && options.inputs.count == 0) {
+		exit_status = cli_usage_fault(&command, "no inputs");
+	}
+	if (exit_status < 0) {
+		exit_status = report(&command, &options);
+	}
+	cli_named_release(&options.inputs);
+	cli_named_release(&options.corrections);
+	return exit_status;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.c - tandem view: host and guests on one corrected timeline, as text.
+ */
+#include "options.h"
+#include "plugin_find.h"
+#include "view_graph.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+	"Usage: tandem view [OPTION]... [NAME=]INPUT...\n"
+	"Prints the events of a host and its guests in one order, the guests' clocks corrected.\n"
+	"\n"
+	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file\n"
+	"  --names lttng|ftrace       names of events and fields (default ftrace: what trace-cmd prints)\n"
+	"  --buffer NAME              only this buffer (repeatable; the unnamed one is \"top\")\n"
+	"  --clock-hz N               frequency of a clock that does not count ns\n"
+	"  --begin TIME, --end TIME   only events from, up to this time (seconds, as printed)\n"
+	"  --no-print                 leave out the text that trace-cmd prints for an event\n"
+	"  --no-symbols               leave values as numbers where the kernel names them\n"
+	"  --run-args                 print the babeltrace2 command line that does the same, and end\n"
+	"  -q, --quiet                no warnings on stderr\n"
+	"  -h, --help                 this text\n"
+	"  --version                  the version\n"
+	"\n"
+	"Exit status: 0 done, 1 nothing was printed, 2 usage, 3 some could not be read.\n"
+	"\n"
+	"Example: tandem view trace.dat trace-guest.dat | less\n";
+
+struct view_options {
+	struct cli_named_list inputs;
+	struct cli_named_list corrections;
+	const char **buffers;
+	size_t buffer_count;
+	const char *names;
+	const char *begin, *end;
+	uint64_t clock_hz;
+	bool no_print, no_symbols, run_args;
+};
+
+#define INSERTED BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
+#define APPENDED BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK
+
+static bool add_inputs(bt_value *params, const struct view_options *options)
+{
+	bt_value *inputs = NULL;
+	bt_value *machines = NULL;
+	bool named = false;
+	bool done = bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) == INSERTED;
+
+	for (size_t i = 0; done && i < options->inputs.count; i++) {
+		named = named || *options->inputs.items[i].name;
+		done = bt_value_array_append_string_element(
+			       inputs, options->inputs.items[i].text) == APPENDED;
+	}
+	if (!done || !named) {
+		return done;
+	}
+	done = bt_value_map_insert_empty_array_entry(params, "machines", &machines) == INSERTED;
+	for (size_t i = 0; done && i < options->inputs.count; i++) {
+		done = bt_value_array_append_string_element(
+			       machines, options->inputs.items[i].name) == APPENDED;
+	}
+	return done;
+}
+
+static bool add_corrections(bt_value *params, const struct cli_named_list *corrections)
+{
+	bt_value *map = NULL;
+
+	if (corrections->count == 0) {
+		return true;
+	}
+	if (corrections->count == 1 && !*corrections->items[0].name) {
+		return bt_value_map_insert_string_entry(
+			       params, "corrections", corrections->items[0].text) == INSERTED;
+	}
+	if (bt_value_map_insert_empty_map_entry(params, "corrections", &map) != INSERTED) {
+		return false;
+	}
+	for (size_t i = 0; i < corrections->count; i++) {
+		if (bt_value_map_insert_string_entry(map, corrections->items[i].name,
+			    corrections->items[i].text) != INSERTED) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool add_buffers(bt_value *params, const struct view_options *options)
+{
+	bt_value *buffers = NULL;
+
+	if (options->buffer_count == 0) {
+		return true;
+	}
+	if (bt_value_map_insert_empty_array_entry(params, "buffers", &buffers) != INSERTED) {
+		return false;
+	}
+	for (size_t i = 0; i < options->buffer_count; i++) {
+		if (bt_value_array_append_string_element(buffers, options->buffers[i]) !=
+			APPENDED) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bt_value *source_params(const struct view_options *options)
+{
+	bt_value *const params = bt_value_map_create();
+	const bool done =
+		params && add_inputs(params, options) &&
+		add_corrections(params, &options->corrections) && add_buffers(params, options) &&
+		bt_value_map_insert_string_entry(params, "names", options->names) == INSERTED &&
+		(options->no_print ||
+			bt_value_map_insert_bool_entry(params, "print", BT_TRUE) == INSERTED) &&
+		(options->no_symbols ||
+			bt_value_map_insert_bool_entry(params, "symbols", BT_TRUE) == INSERTED) &&
+		(options->clock_hz == 0 ||
+			bt_value_map_insert_signed_integer_entry(
+				params, "clock-hz", (int64_t)options->clock_hz) == INSERTED);
+
+	if (!done) {
+		bt_value_put_ref(params);
+		return NULL;
+	}
+	return params;
+}
+
+/* The machine's name stands before each event; times as trace-cmd prints them. */
+static bt_value *text_params(void)
+{
+	bt_value *const params = bt_value_map_create();
+
+	if (params &&
+		(bt_value_map_insert_bool_entry(params, "clock-seconds", BT_TRUE) != INSERTED ||
+			bt_value_map_insert_bool_entry(params, "field-trace", BT_TRUE) !=
+				INSERTED ||
+			bt_value_map_insert_bool_entry(params, "field-trace:hostname", BT_FALSE) !=
+				INSERTED)) {
+		bt_value_put_ref(params);
+		return NULL;
+	}
+	return params;
+}
+
+static bt_value *trimmer_params(const struct view_options *options)
+{
+	bt_value *const params = bt_value_map_create();
+
+	if (params && ((options->begin && bt_value_map_insert_string_entry(
+						  params, "begin", options->begin) != INSERTED) ||
+			      (options->end && bt_value_map_insert_string_entry(
+						       params, "end", options->end) != INSERTED))) {
+		bt_value_put_ref(params);
+		return NULL;
+	}
+	return params;
+}
+
+static bool describe(struct view_graph *graph, const struct view_options *options)
+{
+	const size_t source = view_graph_add(
+		graph, VIEW_SOURCE, "tracedat", "tandem", "tracedat", source_params(options));
+	const size_t muxer = view_graph_add(graph, VIEW_FILTER, "muxer", "utils", "muxer", NULL);
+	size_t last = muxer;
+
+	if (source == VIEW_NONE || muxer == VIEW_NONE ||
+		!view_graph_connect(graph, source, muxer)) {
+		return false;
+	}
+	if (options->begin || options->end) {
+		last = view_graph_add(
+			graph, VIEW_FILTER, "trimmer", "utils", "trimmer", trimmer_params(options));
+		if (last == VIEW_NONE || !view_graph_connect(graph, muxer, last)) {
+			return false;
+		}
+	}
+
+	const size_t text =
+		view_graph_add(graph, VIEW_SINK, "text", "text", "pretty", text_params());
+
+	return text != VIEW_NONE && view_graph_connect(graph, last, text);
+}
+
+static int show(const struct cli_command *command, const struct view_options *options)
+{
+	struct view_graph graph = { 0 };
+	char folder[PATH_MAX];
+	int exit_status = TDM_EXIT_FAILED;
+
+	plugin_find_folder(folder);
+	if (!describe(&graph, options)) {
+		const struct tdm_error err = { TDM_ERR_NOMEM, "no memory for a graph" };
+
+		exit_status = cli_failed(command, &err);
+	} else if (options->run_args) {
+		view_graph_print(&graph, folder);
+		exit_status = TDM_EXIT_DONE;
+	} else {
+		static const int statuses[] = {
+			[VIEW_DONE] = TDM_EXIT_DONE,
+			[VIEW_FAILED] = TDM_EXIT_FAILED,
+			[VIEW_CUT] = TDM_EXIT_INCOMPLETE,
+			[VIEW_INTERRUPTED] = TDM_EXIT_INCOMPLETE,
+		};
+
+		exit_status = statuses[view_graph_run(&graph, folder, "tandem view",
+			command->quiet ? BT_LOGGING_LEVEL_ERROR : BT_LOGGING_LEVEL_WARNING)];
+	}
+	view_graph_release(&graph);
+	return exit_status;
+}
+
+enum {
+	OPT_CORRECTIONS = CLI_OPT_OWN,
+	OPT_NAMES,
+	OPT_BUFFER,
+	OPT_CLOCK_HZ,
+	OPT_BEGIN,
+	OPT_END,
+	OPT_NO_PRINT,
+	OPT_NO_SYMBOLS,
+	OPT_RUN_ARGS
+};
+
+static bool add_buffer(struct view_options *options, const char *name)
+{
+	const char **const buffers =
+		realloc(options->buffers, (options->buffer_count + 1) * sizeof(*buffers));
+
+	if (!buffers) {
+		return false;
+	}
+	options->buffers = buffers;
+	buffers[options->buffer_count++] = name;
+	return true;
+}
+
+/* @return -1 to go on, else an exit status. */
+static int take_option(struct cli_command *command, struct view_options *options, int value)
+{
+	switch (value) {
+	case OPT_CORRECTIONS:
+		return cli_named_add(&options->corrections, optarg) ? -1 : TDM_EXIT_FAILED;
+	case OPT_NAMES:
+		if (strcmp(optarg, "lttng") != 0 && strcmp(optarg, "ftrace") != 0) {
+			return cli_usage_fault(
+				command, "--names is lttng or ftrace, not \"%s\"", optarg);
+		}
+		options->names = optarg;
+		return -1;
+	case OPT_BUFFER:
+		return add_buffer(options, optarg) ? -1 : TDM_EXIT_FAILED;
+	case OPT_CLOCK_HZ:
+		if (!cli_parse_uint(optarg, &options->clock_hz) || options->clock_hz == 0 ||
+			options->clock_hz > UINT64_C(1000000000000)) {
+			return cli_usage_fault(
+				command, "--clock-hz: \"%s\" is no frequency in Hz", optarg);
+		}
+		return -1;
+	case OPT_BEGIN:
+		options->begin = optarg;
+		return -1;
+	case OPT_END:
+		options->end = optarg;
+		return -1;
+	case OPT_NO_PRINT:
+		options->no_print = true;
+		return -1;
+	case OPT_NO_SYMBOLS:
+		options->no_symbols = true;
+		return -1;
+	case OPT_RUN_ARGS:
+		options->run_args = true;
+		return -1;
+	default:
+		return cli_common_option(command, value);
+	}
+}
+
+int tdm_view_main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		CLI_COMMON_OPTIONS,
+		{ "corrections", required_argument, NULL, OPT_CORRECTIONS },
+		{ "names", required_argument, NULL, OPT_NAMES },
+		{ "buffer", required_argument, NULL, OPT_BUFFER },
+		{ "clock-hz", required_argument, NULL, OPT_CLOCK_HZ },
+		{ "begin", required_argument, NULL, OPT_BEGIN },
+		{ "end", required_argument, NULL, OPT_END },
+		{ "no-print", no_argument, NULL, OPT_NO_PRINT },
+		{ "no-symbols", no_argument, NULL, OPT_NO_SYMBOLS },
+		{ "run-args", no_argument, NULL, OPT_RUN_ARGS },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct cli_command command;
+	struct view_options options = { .names = "ftrace" };
+	int exit_status = -1;
+	int value;
+
+	cli_command_init(&command, "view", help);
+	while (exit_status < 0 &&
+		(value = getopt_long(argc, argv, CLI_COMMON_LETTERS, long_options, NULL)) != -1) {
+		exit_status = take_option(&command, &options, value);
+	}
+	for (; exit_status < 0 && optind < argc; optind++) {
+		if (!cli_named_add(&options.inputs, argv[optind])) {
+			exit_status = TDM_EXIT_FAILED;
+		}
+	}
+	if (exit_status < 0 && options.inputs.count == 0) {
+		exit_status = cli_usage_fault(&command, "no inputs");
+	}
+	if (exit_status < 0) {
+		exit_status = show(&command, &options);
+	}
+	cli_named_release(&options.inputs);
+	cli_named_release(&options.corrections);
+	free(options.buffers);
+	return exit_status;
+}

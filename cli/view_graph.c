@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "view_graph.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t view_graph_add(struct view_graph *graph, enum view_kind kind, const char *name,
+	const char *plugin, const char *class, bt_value *params)
+{
+	struct view_component *const components =
+		realloc(graph->components, (graph->component_count + 1) * sizeof(*components));
+
+	if (components) {
+		graph->components = components;
+	}
+	if (!params) {
+		params = bt_value_map_create();
+	}
+	if (!components || !params) {
+		bt_value_put_ref(params);
+		return VIEW_NONE;
+	}
+
+	struct view_component *const component = &components[graph->component_count];
+
+	memset(component, 0, sizeof(*component));
+	component->kind = kind;
+	snprintf(component->name, sizeof(component->name), "%s", name);
+	component->plugin = plugin;
+	component->class = class;
+	component->params = params;
+	return graph->component_count++;
+}
+
+bool view_graph_connect(struct view_graph *graph, size_t from, size_t to)
+{
+	struct view_connection *const connections =
+		realloc(graph->connections, (graph->connection_count + 1) * sizeof(*connections));
+
+	if (!connections) {
+		return false;
+	}
+	graph->connections = connections;
+	connections[graph->connection_count++] = (struct view_connection){ from, to };
+	return true;
+}
+
+void view_graph_release(struct view_graph *graph)
+{
+	for (size_t i = 0; i < graph->component_count; i++) {
+		bt_value_put_ref(graph->components[i].params);
+	}
+	free(graph->components);
+	free(graph->connections);
+	memset(graph, 0, sizeof(*graph));
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_run.c - a described graph is built through libbabeltrace2 and run.
+ */
+#include "view_graph.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static const bt_plugin *find_plugin(const char *name, const char *own_folder)
+{
+	const bt_plugin *plugin = NULL;
+
+	if (strcmp(name, "tandem") == 0) {
+		/* Our own plugin must be the one that belongs to this program. */
+		const bt_plugin_set *set = NULL;
+
+		if (bt_plugin_find_all_from_dir(own_folder, BT_FALSE, BT_FALSE, &set) !=
+			BT_PLUGIN_FIND_ALL_FROM_DIR_STATUS_OK) {
+			return NULL;
+		}
+		for (uint64_t i = 0; i < bt_plugin_set_get_plugin_count(set); i++) {
+			const bt_plugin *const found =
+				bt_plugin_set_borrow_plugin_by_index_const(set, i);
+
+			if (strcmp(bt_plugin_get_name(found), name) == 0) {
+				plugin = found;
+				bt_plugin_get_ref(plugin);
+				break;
+			}
+		}
+		bt_plugin_set_put_ref(set);
+		return plugin;
+	}
+	if (bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin) !=
+		BT_PLUGIN_FIND_STATUS_OK) {
+		return NULL;
+	}
+	return plugin;
+}
+
+static bool add_component(bt_graph *graph, struct view_component *wanted, const bt_plugin *plugin,
+	bt_logging_level level)
+{
+	bool added = false;
+
+	if (wanted->kind == VIEW_SOURCE) {
+		const bt_component_class_source *const class =
+			bt_plugin_borrow_source_component_class_by_name_const(
+				plugin, wanted->class);
+		const bt_component_source *component = NULL;
+
+		added = class &&
+			bt_graph_add_source_component(graph, class, wanted->name, wanted->params,
+				level, &component) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
+		wanted->built = component;
+	} else if (wanted->kind == VIEW_FILTER) {
+		const bt_component_class_filter *const class =
+			bt_plugin_borrow_filter_component_class_by_name_const(
+				plugin, wanted->class);
+		const bt_component_filter *component = NULL;
+
+		added = class &&
+			bt_graph_add_filter_component(graph, class, wanted->name, wanted->params,
+				level, &component) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
+		wanted->built = component;
+	} else {
+		const bt_component_class_sink *const class =
+			bt_plugin_borrow_sink_component_class_by_name_const(plugin, wanted->class);
+		const bt_component_sink *component = NULL;
+
+		added = class &&
+			bt_graph_add_sink_component(graph, class, wanted->name, wanted->params,
+				level, &component) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
+		wanted->built = component;
+	}
+	return added;
+}
+
+static uint64_t output_count(const struct view_component *component)
+{
+	return component->kind == VIEW_SOURCE
+		       ? bt_component_source_get_output_port_count(component->built)
+		       : bt_component_filter_get_output_port_count(component->built);
+}
+
+static const bt_port_output *output_at(const struct view_component *component, uint64_t index)
+{
+	return component->kind == VIEW_SOURCE
+		       ? bt_component_source_borrow_output_port_by_index_const(
+				 component->built, index)
+		       : bt_component_filter_borrow_output_port_by_index_const(
+				 component->built, index);
+}
+
+/* The first input port that is not connected; the muxer adds one whenever its last is taken. */
+static const bt_port_input *free_input(const struct view_component *component)
+{
+	const bool is_sink = component->kind == VIEW_SINK;
+	const uint64_t count = is_sink ? bt_component_sink_get_input_port_count(component->built)
+				       : bt_component_filter_get_input_port_count(component->built);
+
+	for (uint64_t i = 0; i < count; i++) {
+		const bt_port_input *const port =
+			is_sink ? bt_component_sink_borrow_input_port_by_index_const(
+					  component->built, i)
+				: bt_component_filter_borrow_input_port_by_index_const(
+					  component->built, i);
+
+		if (!bt_port_is_connected(bt_port_input_as_port_const(port))) {
+			return port;
+		}
+	}
+	return NULL;
+}
+
+static bool connect(bt_graph *graph, const struct view_component *from,
+	const struct view_component *to, const char *program)
+{
+	const uint64_t count = output_count(from);
+
+	for (uint64_t i = 0; i < count; i++) {
+		const bt_port_input *const input = free_input(to);
+
+		if (!input) {
+			fprintf(stderr, "%s: error: %s has no free port for port %llu of %s\n",
+				program, to->name, (unsigned long long)i, from->name);
+			return false;
+		}
+		if (bt_graph_connect_ports(graph, output_at(from, i), input, NULL) !=
+			BT_GRAPH_CONNECT_PORTS_STATUS_OK) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* babeltrace2 lists causes from the innermost out; the user needs the innermost one that is ours most. */
+static void print_causes(const char *program)
+{
+	const bt_error *const error = bt_current_thread_take_error();
+
+	if (!error) {
+		return;
+	}
+	for (uint64_t i = 0; i < bt_error_get_cause_count(error); i++) {
+		const bt_error_cause *const cause = bt_error_borrow_cause_by_index(error, i);
+		const bt_error_cause_actor_type actor = bt_error_cause_get_actor_type(cause);
+
+		/* What the library itself adds names its functions, not the user's files. */
+		if (actor != BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN || i == 0) {
+			fprintf(stderr, "%s: error: %s\n", program,
+				bt_error_cause_get_message(cause));
+		}
+	}
+	bt_error_release(error);
+}
+
+static bool build(bt_graph *graph, struct view_graph *wanted, const char *plugin_folder,
+	const char *program, bt_logging_level level)
+{
+	for (size_t i = 0; i < wanted->component_count; i++) {
+		struct view_component *const component = &wanted->components[i];
+		const bt_plugin *const plugin = find_plugin(component->plugin, plugin_folder);
+
+		if (!plugin) {
+			fprintf(stderr,
+				"%s: error: babeltrace2's plugin \"%s\" was not found (looked in %s and babeltrace2's own folders)\n",
+				program, component->plugin, plugin_folder);
+			return false;
+		}
+
+		const bool added = add_component(graph, component, plugin, level);
+
+		bt_plugin_put_ref(plugin);
+		if (!added) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < wanted->connection_count; i++) {
+		if (!connect(graph, &wanted->components[wanted->connections[i].from],
+			    &wanted->components[wanted->connections[i].to], program)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static enum view_end run(bt_graph *graph)
+{
+	const struct timespec pause = { 0, 20 * 1000 * 1000 };
+	bool gave_something = false;
+
+	while (!interrupted) {
+		const bt_graph_run_once_status status = bt_graph_run_once(graph);
+
+		switch (status) {
+		case BT_GRAPH_RUN_ONCE_STATUS_OK:
+			gave_something = true;
+			break;
+		case BT_GRAPH_RUN_ONCE_STATUS_END:
+			return VIEW_DONE;
+		case BT_GRAPH_RUN_ONCE_STATUS_AGAIN:
+			fflush(stdout);
+			nanosleep(&pause, NULL);
+			break;
+		default:
+			return gave_something ? VIEW_CUT : VIEW_FAILED;
+		}
+	}
+	return VIEW_INTERRUPTED;
+}
+
+enum view_end view_graph_run(struct view_graph *wanted, const char *plugin_folder,
+	const char *program, bt_logging_level level)
+{
+	struct sigaction action = { .sa_handler = note_signal };
+	struct sigaction old_int, old_term;
+	bt_graph *const graph = bt_graph_create(0);
+	enum view_end end = VIEW_FAILED;
+
+	if (!graph) {
+		fprintf(stderr, "%s: error: no memory for a graph\n", program);
+		return VIEW_FAILED;
+	}
+	interrupted = 0;
+	sigaction(SIGINT, &action, &old_int);
+	sigaction(SIGTERM, &action, &old_term);
+	if (build(graph, wanted, plugin_folder, program, level)) {
+		end = run(graph);
+	}
+	fflush(stdout);
+	print_causes(program);
+	bt_graph_put_ref(graph);
+	sigaction(SIGINT, &old_int, NULL);
+	sigaction(SIGTERM, &old_term, NULL);
+	return end;
+}
