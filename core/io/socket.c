@@ -171,3 +171,8 @@ void tdm_socket_finish(int fd)
 {
 	shutdown(fd, SHUT_WR);
 }
+
+void tdm_socket_abort(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+}

@@ -114,6 +114,9 @@ uint32_t tdm_socket_min_rtt_us(int fd);
 /** Tells the peer that no more comes; what it still sends can be read. */
 void tdm_socket_finish(int fd);
 
+/** Ends a connection from another thread than the one that uses it: that one sees its end. */
+void tdm_socket_abort(int fd);
+
 /** True for an address that only this machine reaches: loopback, and UNIX. */
 bool tdm_address_is_local(const struct tdm_address *address);
 

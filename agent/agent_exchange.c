@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent.h"
+#include "tsc_check.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <tandem/responder.h>
+#include <unistd.h>
+
+enum {
+	SEND_MS = 5000,
+	LOCAL_PERIOD_NS = 250000000, /* own trace clock against own raw clock */
+	LOCAL_MAX = 512,             /* kept while the host is away; then the oldest go */
+	CHECK_AGAIN_MS = 60000,
+	CPU_MAX = 512
+};
+
+/* One exchange session, in its thread. */
+struct session {
+	struct agent_peer *peer;
+	struct tdm_local_clock clock;
+	uint32_t epoch;
+	uint64_t epoch_at; /* trace clock when the jump was seen; 0 = nothing to tell */
+	const char *epoch_reason;
+	uint32_t suspends, steps;
+	bool saw_step; /* of the wall clock, since the last notes */
+
+	/* TSC sessions: what the CPUs differ by. */
+	struct tsc_check_result *checks;
+	size_t check_count;
+	unsigned int check_runs;
+	uint64_t check_again_ns;
+	bool is_unstable;
+};
+
+static uint32_t hook_epoch(void *user)
+{
+	struct session *session = user;
+	struct agent *agent = session->peer->agent;
+	uint32_t suspends, steps;
+
+	session->peer->active_ns = tdm_now_ns();
+	agent_clock_look(&agent->clock, &suspends, &steps);
+
+	const uint32_t epoch = agent_clock_epoch(session->clock.trace, suspends, steps);
+
+	if (epoch != session->epoch) {
+		session->epoch = epoch;
+		session->epoch_at = tdm_local_clock_arrival(&session->clock).trace;
+		session->epoch_reason = suspends != session->suspends ? "suspend" : "step";
+	}
+	session->saw_step |= steps != session->steps;
+	session->suspends = suspends;
+	session->steps = steps;
+	return epoch;
+}
+
+static bool hook_may_stamp(void *user)
+{
+	struct session *session = user;
+
+	return agent_clock_may_stamp(&session->peer->agent->clock);
+}
+
+static void note_local(struct session *session, struct tdm_buffer *to)
+{
+	struct tdm_sandwich sandwich;
+
+	if (tdm_local_clock_sample(&session->clock, &sandwich, NULL) == TDM_OK) {
+		tdm_buffer_printf(to, "l %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sandwich.outer,
+			sandwich.inner, sandwich.width);
+	}
+}
+
+/* Unix time less the trace clock, for the host's file and for kernel stamps. */
+static void note_unix_time(struct session *session, struct tdm_buffer *to)
+{
+	struct tdm_sandwich sandwich;
+
+	if (session->clock.trace == TDM_CLOCK_MARKER || session->clock.trace == TDM_CLOCK_TSC) {
+		return; /* not read together, or not in ns */
+	}
+	sandwich = tdm_clock_sandwich(session->clock.trace, TDM_CLOCK_REAL);
+	tdm_buffer_printf(to, "unix %" PRId64 " %" PRIu64 "\n",
+		(int64_t)(sandwich.inner - sandwich.outer), sandwich.width);
+}
+
+static bool differ(const struct tsc_check_result *a, const struct tsc_check_result *b)
+{
+	const int64_t apart = a->ticks - b->ticks;
+
+	return (uint64_t)(apart < 0 ? -apart : apart) > a->bound + b->bound;
+}
+
+static void check_cpus(struct session *session)
+{
+	struct tsc_check_result *now = calloc(CPU_MAX, sizeof(*now));
+
+	if (!now) {
+		return;
+	}
+
+	const size_t count = tsc_check_all(now, CPU_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < session->check_count; k++) {
+			if (session->checks[k].cpu == now[i].cpu &&
+				differ(&session->checks[k], &now[i])) {
+				session->is_unstable = true;
+			}
+		}
+	}
+	free(session->checks);
+	session->checks = now;
+	session->check_count = count;
+	session->check_runs++;
+	session->check_again_ns = tdm_deadline_ns(CHECK_AGAIN_MS);
+}
+
+static void note_cpus(struct session *session, struct tdm_buffer *to)
+{
+	if (session->clock.trace != TDM_CLOCK_TSC) {
+		return;
+	}
+	/* Twice, a minute apart: what drifts shows only then. */
+	if (session->check_runs < 2 && tdm_now_ns() >= session->check_again_ns) {
+		check_cpus(session);
+		tdm_buffer_printf(to, "cpus-checked %zu\n", session->check_count);
+		for (size_t i = 0; i < session->check_count; i++) {
+			const struct tsc_check_result *check = &session->checks[i];
+
+			if (check->is_off) {
+				tdm_buffer_printf(to, "cpu %u %" PRId64 " %" PRIu64 "\n",
+					check->cpu, check->ticks, check->bound);
+			}
+		}
+	}
+	if (session->is_unstable) {
+		tdm_buffer_printf(to, "tsc-unstable 1\n");
+	}
+}
+
+static enum tdm_status hook_notes(void *user, struct tdm_buffer *to)
+{
+	struct session *session = user;
+
+	/* Within the burst something may have happened too. */
+	hook_epoch(session);
+	if (session->epoch_at != 0) {
+		tdm_buffer_printf(to, "e %u %" PRIu64 " %s\n", session->epoch, session->epoch_at,
+			session->epoch_reason);
+		session->epoch_at = 0;
+	}
+	if (session->saw_step) {
+		tdm_buffer_printf(to, "wall-clock-step 1\n");
+		session->saw_step = false;
+	}
+	note_local(session, to);
+	note_unix_time(session, to);
+	note_cpus(session, to);
+	return TDM_OK;
+}
+
+static enum tdm_status send_opened(struct session *session, const struct tdm_open *open,
+	const char *clock, uint16_t port, struct tdm_error *err)
+{
+	struct tdm_buffer opened = { .cap = 4096 };
+	char boot_id[37];
+	const uint64_t hz = session->clock.trace == TDM_CLOCK_TSC ? tdm_clock_tsc_hz() : 1000000000;
+
+	tdm_clock_boot_id(boot_id);
+	tdm_opened_put(&opened, open->session, session->epoch);
+	tdm_record_add(&opened, "boot", boot_id);
+	tdm_record_add(&opened, "clock", clock);
+	tdm_record_add(&opened, "raw", tdm_clock_name(session->clock.raw));
+	tdm_buffer_printf(
+		&opened, "unit-hz %" PRIu64 "\ncpus %ld\n", hz, sysconf(_SC_NPROCESSORS_ONLN));
+	if (port) {
+		tdm_buffer_printf(&opened, "udp-port %u\n", port);
+	}
+
+	const enum tdm_status status = tdm_link_send(session->peer->link, TDM_FRAME_OPENED,
+		opened.bytes, opened.size, tdm_deadline_ns(SEND_MS), err);
+
+	tdm_buffer_release(&opened);
+	return status;
+}
+
+static enum tdm_status run(struct session *session, const struct tdm_open *open, const char *clock,
+	struct tdm_error *err)
+{
+	struct tdm_responder_options options = { .session = open->session,
+		.clock = &session->clock,
+		.idle_ms = AGENT_SESSION_IDLE_MS,
+		.stop_fd = session->peer->agent->stop_fd,
+		.hooks = { .user = session,
+			.epoch = hook_epoch,
+			.may_stamp = hook_may_stamp,
+			.notes = hook_notes } };
+	uint64_t peer_port;
+	uint16_t port;
+
+	if (tdm_record_find_number(open->text, open->text_bytes, "udp-port", 0, &peer_port) &&
+		peer_port <= UINT16_MAX) {
+		options.peer_port = (uint16_t)peer_port;
+	}
+
+	struct tdm_responder *responder =
+		tdm_responder_create(session->peer->link, &options, &port, err);
+
+	if (!responder) {
+		return TDM_ERR_NOMEM;
+	}
+
+	enum tdm_status status = send_opened(session, open, clock, port, err);
+
+	if (status == TDM_OK) {
+		status = tdm_responder_run(responder, err);
+	}
+	tdm_responder_destroy(responder);
+	return status;
+}
+
+enum tdm_status agent_exchange_session(
+	struct agent_peer *peer, const struct tdm_open *open, struct tdm_error *err)
+{
+	struct session session = { .peer = peer };
+	char clock[TDM_VALUE_MAX + 1];
+
+	if (!tdm_record_find(open->text, open->text_bytes, "clock", 0, clock)) {
+		tdm_link_refuse(peer->link, "OPEN for exchanges names no clock");
+		return tdm_fail(err, TDM_ERR_PEER, "OPEN for exchanges names no clock");
+	}
+
+	enum tdm_status status =
+		tdm_local_clock_init(&session.clock, clock, &peer->agent->log, err);
+
+	if (status != TDM_OK) {
+		tdm_link_refuse(peer->link, err->text);
+		return status;
+	}
+	agent_clock_look(&peer->agent->clock, &session.suspends, &session.steps);
+	session.epoch = agent_clock_epoch(session.clock.trace, session.suspends, session.steps);
+	status = run(&session, open, clock, err);
+	tdm_local_clock_release(&session.clock);
+	free(session.checks);
+	return status;
+}

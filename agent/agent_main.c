@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent.h"
+
+int main(int argc, char **argv)
+{
+	static struct agent_options options;
+	const int status = agent_options_parse(&options, argc, argv);
+
+	return status >= 0 ? status : agent_run(&options);
+}

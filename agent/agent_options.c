@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent_options.h"
+#include "tandem_version.h"
+#include <fnmatch.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tandem/socket.h>
+
+enum {
+	EXIT_USAGE = 2,
+	OPT_ALLOW = 256,
+	OPT_KEEP_PRIVILEGES,
+	OPT_QUIET,
+	OPT_VERSION
+};
+
+static const char help[] =
+	"Usage: tandem-agent [OPTION]...\n"
+	"Answers time exchanges for a tracing host, so that its traces and this machine's share one timeline.\n\n"
+	"  -l, --listen ADDR       tcp:ADDRESS[:PORT], tcp:[IPV6][:PORT], vsock:any[:PORT] or unix:PATH;\n"
+	"                          may be repeated; port 8990. Default: vsock and the loopback addresses\n"
+	"  -s, --secret-file FILE  who connects must prove this secret; needed for any other TCP address\n"
+	"      --allow GLOB        events that may be recorded, e.g. \"sched:*\"; may be repeated\n"
+	"      --keep-privileges   do not give up capabilities after the start\n"
+	"  -q, --quiet             say errors only\n"
+	"  -h, --help              this text\n"
+	"      --version           the version\n\n"
+	"Example: tandem-agent --listen tcp:10.0.0.5 --secret-file /etc/tandem/secret\n";
+
+static const struct option long_options[] = {
+	{ "listen", required_argument, NULL, 'l' },
+	{ "secret-file", required_argument, NULL, 's' },
+	{ "allow", required_argument, NULL, OPT_ALLOW },
+	{ "keep-privileges", no_argument, NULL, OPT_KEEP_PRIVILEGES },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int usage_fault(const char *text)
+{
+	fprintf(stderr, "tandem-agent: %s; \"tandem-agent --help\" tells more\n", text);
+	return EXIT_USAGE;
+}
+
+static int add_listen(struct agent_options *options, const char *text, bool is_default)
+{
+	struct tdm_error err;
+	struct agent_listen *listen = &options->listen[options->listen_count];
+
+	if (options->listen_count == AGENT_LISTEN_MAX) {
+		return usage_fault("too many addresses");
+	}
+	if (tdm_address_parse(text, TDM_ADDRESS_LISTEN, &listen->address, &err) != TDM_OK) {
+		return usage_fault(err.text);
+	}
+	listen->is_default = is_default;
+	options->listen_count++;
+	return -1;
+}
+
+/* Whoever can reach an address from outside must be kept out by a secret. */
+static int check_trust(const struct agent_options *options)
+{
+	for (unsigned int i = 0; i < options->listen_count; i++) {
+		const struct tdm_address *address = &options->listen[i].address;
+		char text[320], line[450];
+
+		if (address->kind == TDM_ADDRESS_TCP && !tdm_address_is_local(address) &&
+			!options->secret.is_set) {
+			tdm_address_print(address, text, sizeof(text));
+			snprintf(line, sizeof(line),
+				"%s can be reached from other machines: --secret-file is needed",
+				text);
+			return usage_fault(line);
+		}
+	}
+	return -1;
+}
+
+int agent_options_parse(struct agent_options *options, int argc, char **argv)
+{
+	const char *secret_file = NULL;
+	int status = -1;
+	int letter;
+
+	memset(options, 0, sizeof(*options));
+	while (status < 0 &&
+		(letter = getopt_long(argc, argv, "l:s:qh", long_options, NULL)) != -1) {
+		switch (letter) {
+		case 'l':
+			status = add_listen(options, optarg, false);
+			break;
+		case 's':
+			secret_file = optarg;
+			break;
+		case OPT_ALLOW:
+			if (options->allow_count == AGENT_ALLOW_MAX) {
+				return usage_fault("too many --allow");
+			}
+			options->allow[options->allow_count++] = optarg;
+			break;
+		case OPT_KEEP_PRIVILEGES:
+			options->keep_privileges = true;
+			break;
+		case 'q':
+			options->quiet = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return EXIT_SUCCESS;
+		case OPT_VERSION:
+			puts("tandem-agent " TDM_VERSION);
+			return EXIT_SUCCESS;
+		default:
+			return usage_fault("unknown option, or one without its value");
+		}
+	}
+	if (status < 0 && optind < argc) {
+		status = usage_fault("no arguments are wanted");
+	}
+	if (status < 0 && options->listen_count == 0) {
+		add_listen(options, "vsock:any", true);
+		add_listen(options, "tcp:127.0.0.1", true);
+		add_listen(options, "tcp:[::1]", true);
+	}
+	if (status < 0 && secret_file) {
+		struct tdm_error err;
+
+		if (tdm_secret_load(secret_file, &options->secret, &err) != TDM_OK) {
+			fprintf(stderr, "tandem-agent: %s\n", err.text);
+			return EXIT_FAILURE;
+		}
+	}
+	return status < 0 ? check_trust(options) : status;
+}
+
+bool agent_options_allow(const struct agent_options *options, const char *system, const char *event)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s:%s", system, event);
+	for (unsigned int i = 0; i < options->allow_count; i++) {
+		const char *glob = options->allow[i];
+
+		if (fnmatch(glob, name, 0) == 0 ||
+			(!strchr(glob, ':') &&
+				(fnmatch(glob, system, 0) == 0 || fnmatch(glob, event, 0) == 0))) {
+			return true;
+		}
+	}
+	return false;
+}
