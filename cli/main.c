@@ -9,6 +9,7 @@ static const struct tdm_command commands[] = {
 	{ "record", "record this machine and its guests", tdm_record_main },
 	{ "view", "print host and guests on one timeline", tdm_view_main },
 	{ "info", "tell what is in traces and how well their clocks are known", tdm_info_main },
+	{ "convert", "convert traces to CTF for Trace Compass, or to JSON", tdm_convert_main },
 	{ NULL, NULL, NULL },
 };
 

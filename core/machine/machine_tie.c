@@ -243,6 +243,79 @@ static void take_host_offset(struct tdm_machines *machines, struct entry *entry)
 	}
 }
 
+/* Gives a machine its timeline, whoever made it. */
+static void set_timeline(struct tdm_machines *machines, struct entry *entry)
+{
+	entry->machine.corrections = entry->timeline;
+	entry->machine.corrections_path = entry->corrections_path;
+	if (!entry->machine.is_host) {
+		entry->machine.tie = TDM_TIE_CORRECTIONS;
+	}
+	take_host_offset(machines, entry);
+}
+
+static enum tdm_status take_offsets(struct tdm_machines *machines,
+	const struct tdm_machines_options *options, struct tdm_error *err)
+{
+	for (size_t i = 0; i < options->offset_count; i++) {
+		const struct tdm_offset_input *const offset = &options->offsets[i];
+		const struct tdm_correction_input input = { offset->machine,
+			"offset given by hand" };
+		const size_t index = machine_of_correction(machines, &input);
+		struct entry *const entry =
+			index < machines->count ? &machines->entries[index] : NULL;
+
+		if (!entry) {
+			return no_such_guest(machines, &input, err);
+		}
+		if (entry->timeline) {
+			return tdm_fail(err, TDM_ERR_RANGE,
+				"%s: machine \"%s\" has corrections already, from %s", input.path,
+				entry->machine.name, entry->corrections_path);
+		}
+		entry->timeline = tdm_timeline_from_offset(offset->is_raw ? offset->offset : 0, 0);
+		entry->corrections_path = strdup(input.path);
+		if (!entry->timeline || !entry->corrections_path) {
+			return tdm_fail(err, TDM_ERR_NOMEM, "no memory for an offset");
+		}
+		if (!offset->is_raw) {
+			entry->machine.offset_ns = (int64_t)((uint64_t)entry->machine.offset_ns +
+							     (uint64_t)offset->offset);
+		}
+		set_timeline(machines, entry);
+	}
+	return TDM_OK;
+}
+
+void machines_spread_epoch(struct tdm_machines *machines)
+{
+	for (size_t i = 0; i < machines->count; i++) {
+		const struct entry *const guest = &machines->entries[i];
+		const size_t host = guest->machine.reference;
+		const struct tdm_trace_info *const info =
+			host < machines->count ? machines_info(&machines->entries[host]) : NULL;
+
+		/* Without a host among the machines the guest's stamps have it already: take_host_offset(). */
+		if (!guest->timeline || host == i || !info || info->is_unix_time ||
+			info->date_offset_ns != 0 ||
+			!tdm_timeline_get_info(guest->timeline).has_epoch ||
+			machines->entries[host].machine.epoch_offset_ns != 0) {
+			continue;
+		}
+		machines->entries[host].machine.epoch_offset_ns =
+			tdm_timeline_get_info(guest->timeline).epoch_offset_ns;
+	}
+	for (size_t i = 0; i < machines->count; i++) {
+		struct tdm_machine *const machine = &machines->entries[i].machine;
+
+		if (machine->reference < machines->count && machine->tie != TDM_TIE_NONE &&
+			machine->tie != TDM_TIE_NAMED) {
+			machine->epoch_offset_ns =
+				machines->entries[machine->reference].machine.epoch_offset_ns;
+		}
+	}
+}
+
 enum tdm_status machines_load_corrections(struct tdm_machines *machines,
 	const struct tdm_machines_options *options, struct tdm_error *err)
 {
@@ -269,14 +342,9 @@ enum tdm_status machines_load_corrections(struct tdm_machines *machines,
 			return status;
 		}
 		entry->corrections_path = strdup(input->path);
-		entry->machine.corrections = entry->timeline;
-		entry->machine.corrections_path = entry->corrections_path;
-		if (!entry->machine.is_host) {
-			entry->machine.tie = TDM_TIE_CORRECTIONS;
-		}
-		take_host_offset(machines, entry);
+		set_timeline(machines, entry);
 	}
-	return TDM_OK;
+	return take_offsets(machines, options, err);
 }
 
 /* A clock that differs from its reference's makes every measured offset doubtful: trace-cmd can mix two of them. */

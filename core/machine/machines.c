@@ -215,6 +215,7 @@ enum tdm_status tdm_machines_open(const struct tdm_machine_input *inputs, size_t
 			}
 		}
 	}
+	machines_spread_epoch(made);
 	status = machines_tell_unrelated(made, options, err);
 	if (status == TDM_OK) {
 		*machines = made;

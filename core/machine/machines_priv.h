@@ -28,7 +28,10 @@ const struct tdm_trace_info *machines_info(const struct entry *entry);
 void machines_choose_host(struct tdm_machines *machines, const struct tdm_machine_input *inputs,
 	const struct tdm_machines_options *options);
 
-/** Loads the corrections files and gives each to its machine. The traces are then to be opened again. */
+/** Gives each machine the epoch offset of its host: corrections files tell it. */
+void machines_spread_epoch(struct tdm_machines *machines);
+
+/** Loads the corrections files, takes the offsets given by hand, and gives each to its machine. The traces are then to be opened again. */
 enum tdm_status machines_load_corrections(struct tdm_machines *machines,
 	const struct tdm_machines_options *options, struct tdm_error *err);
 

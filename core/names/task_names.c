@@ -8,7 +8,7 @@
 #include <tandem/task_names.h>
 
 #define IDS_MAX   65536u
-#define TASKS_MAX (1u << 22) /* Linux has no more thread ids; beyond, nothing new is learned */
+#define TASKS_MAX (1u << 16) /* a cap on memory; beyond, nothing new is learned */
 
 struct task {
 	int32_t tid;
@@ -181,11 +181,12 @@ static struct task *entry_of(struct tdm_task_names *names, int32_t tid)
 
 		*task = (struct task){ .tid = tid, .used = 1 };
 		names->count++;
-		if (saved && *saved && strcmp(saved, "<...>") != 0) {
+		if (tid == 0) {
+			/* Each CPU has an idle thread of its own: only its stream knows its name. */
+			set_comm(task, "swapper", 7);
+		} else if (saved && *saved && strcmp(saved, "<...>") != 0) {
 			set_comm(task, saved, strlen(saved));
 			task->saved = 1;
-		} else if (tid == 0) {
-			set_comm(task, "swapper", 7);
 		}
 	}
 	return task;
@@ -255,7 +256,7 @@ static void learn_one(struct tdm_task_names *names, const struct tdm_task_lesson
 			comm = slash + 1;
 		}
 	}
-	if (length && task->tid != 0) {
+	if (length) {
 		set_comm(task, comm, length);
 	}
 }

@@ -31,9 +31,18 @@ struct tdm_correction_input {
 	const char *path;
 };
 
+/* One relation of clocks as the user gave it by hand. Like a corrections file it replaces a TIME_SHIFT. */
+struct tdm_offset_input {
+	const char *machine; /* name of the machine it is for; NULL: the one guest */
+	int64_t offset;      /* host minus guest */
+	bool is_raw; /* in units of the raw clock (ticks of the TSC); else in ns, added last */
+};
+
 struct tdm_machines_options {
 	const struct tdm_correction_input *corrections;
 	size_t correction_count;
+	const struct tdm_offset_input *offsets;
+	size_t offset_count;
 	uint64_t clock_hz;     /* of clocks that are not in ns; 0 = the files know */
 	int64_t offset_ns;     /* added to every stamp, last */
 	bool refuse_unrelated; /* inputs that nothing ties together are an error, not a warning */
@@ -62,6 +71,9 @@ struct tdm_machine {
 	const struct tdm_timeline *corrections; /* NULL = none */
 	const char *corrections_path;
 	int64_t offset_ns; /* what was added last to its stamps */
+	/* What makes Unix time of its stamps, for the clock that shows them; 0 where they are Unix time already, or nobody
+	 * knows. The same for a host and all that was put on its clock. */
+	int64_t epoch_offset_ns;
 };
 
 struct tdm_machines;

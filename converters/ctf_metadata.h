@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctf_metadata.h - the text of a CTF 1.8 trace's metadata.
+ *
+ * Member names get one underscore in front, which readers take off, so that no name is a keyword; names that are no C
+ * identifiers are mapped to one, and kept apart where that makes two the same.
+ */
+#ifndef TANDEM_CTF_METADATA_H
+#define TANDEM_CTF_METADATA_H
+
+#include "ctf_packet.h"
+#include <tandem/buffer.h>
+#include <tandem/names.h>
+
+/* One environment entry. */
+struct tdm_ctf_env {
+	const char *name; /* a C identifier */
+	const char *text; /* NULL: the number */
+	int64_t number;
+};
+
+/* One member of the event context, or of a made-up event. */
+struct tdm_ctf_member {
+	const char *name; /* without underscore */
+	bool is_text;     /* a string; else an integer */
+	uint32_t size_bytes;
+	bool is_signed;
+};
+
+/* What the metadata says of the trace as a whole. All pointers are borrowed. */
+struct tdm_ctf_trace {
+	const struct tdm_ctf_layout *layout;
+	const char *clock_name, *clock_description;
+	uint8_t clock_uuid[16];
+	int64_t clock_offset_ns;
+	const struct tdm_ctf_env *env;
+	size_t env_count;
+	const struct tdm_ctf_member *context; /* of every event */
+	size_t context_count;
+};
+
+/** Appends everything before the events. @retval TDM_ERR_NOMEM */
+enum tdm_status tdm_ctf_metadata_begin(struct tdm_buffer *out, const struct tdm_ctf_trace *trace);
+
+/** Appends one event class. @retval TDM_ERR_NOMEM */
+enum tdm_status tdm_ctf_metadata_event(
+	struct tdm_buffer *out, const struct tdm_shown_class *shown, uint32_t id);
+
+/** Appends an event class that no input has. @retval TDM_ERR_NOMEM */
+enum tdm_status tdm_ctf_metadata_made_up(struct tdm_buffer *out, const char *name, uint32_t id,
+	const struct tdm_ctf_member *members, size_t member_count);
+
+/** Writes a UUID as text. */
+void tdm_ctf_uuid_text(const uint8_t uuid[16], char text[37]);
+
+#endif
