@@ -5,7 +5,8 @@
 #include <string.h>
 #include <tandem/status.h>
 
-static void write_text(struct tdm_error *err, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0)))
+write_text(struct tdm_error *err, const char *format, va_list args)
 {
 	/* Arguments may point into the old text: build the new one beside it. */
 	char text[sizeof(err->text)];

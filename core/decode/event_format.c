@@ -61,6 +61,17 @@ static bool starts_with(struct piece *piece, const char *word)
 	return true;
 }
 
+/* One word without blanks and control characters: what kernels give to events and fields. */
+static bool is_name(struct piece name)
+{
+	for (size_t i = 0; i < name.size; i++) {
+		if (name.at[i] <= ' ' || name.at[i] > '~') {
+			return false;
+		}
+	}
+	return name.size && name.size <= MAX_NAME_BYTES;
+}
+
 static bool parse_number(struct piece piece, uint32_t *number)
 {
 	uint64_t value = 0;
@@ -161,7 +172,7 @@ static bool parse_declaration(struct piece text, struct declaration *out)
 			out->is_function = true;
 			out->name = trim(take_until(&rest, ')'));
 			out->type = trim((struct piece){ text.at, i });
-			return out->name.size && out->name.size <= MAX_NAME_BYTES;
+			return is_name(out->name);
 		}
 	}
 	strip_dimensions(&text, out);
@@ -175,8 +186,7 @@ static bool parse_declaration(struct piece text, struct declaration *out)
 	out->name = (struct piece){ text.at + start, text.size - start };
 	out->type = (struct piece){ text.at, start };
 	strip_dimensions(&out->type, out);
-	return out->name.size && out->name.size <= MAX_NAME_BYTES && out->type.size &&
-	       out->type.size <= MAX_NAME_BYTES;
+	return is_name(out->name) && out->type.size && out->type.size <= MAX_NAME_BYTES;
 }
 
 /* How many elements of which size. False: the numbers contradict each other. */
@@ -427,7 +437,7 @@ enum tdm_status event_format_parse(struct tdm_arena *arena, const char *text, si
 			out->common_count += in_common;
 		}
 	}
-	if (!has_id || !name.size || name.size > MAX_NAME_BYTES) {
+	if (!has_id || !is_name(name)) {
 		return tdm_fail(err, TDM_ERR_FORMAT,
 			"event format of %zu bytes: a name and an ID below %d are wanted, read \"%.*s\"",
 			text_bytes, MAX_ID + 1, text_bytes > 40 ? 40 : (int)text_bytes, text);

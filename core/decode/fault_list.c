@@ -60,49 +60,51 @@ static struct entry *find(const struct fault_list *list, uint64_t scope, const c
 	return NULL;
 }
 
+/* A new entry; NULL without memory. The text is copied. */
+static struct entry *add_entry(
+	struct fault_list *list, uint64_t scope, const char *format, const char *text)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry || !(entry->text = strdup(text))) {
+		free(entry);
+		return NULL;
+	}
+	entry->format = format;
+	entry->scope = scope;
+	list->entries[list->count++] = entry;
+	return entry;
+}
+
 void fault_list_add(struct fault_list *list, const char *where, uint64_t scope, uint64_t count,
 	const char *format, va_list args, const char **text)
 {
+	char buffer[MAX_TEXT];
+
 	*text = NULL;
 	pthread_mutex_lock(&list->lock);
 
 	struct entry *entry = find(list, scope, format);
 
-	if (!entry && list->count >= MAX_FAULTS - 1) {
-		scope = 0;
-		format = overflow_text;
-		entry = find(list, scope, format);
+	if (!entry && list->count < MAX_FAULTS - 1) {
+		const int used = snprintf(buffer, sizeof(buffer), "%s: ", where);
+
+		if (used > 0 && (size_t)used < sizeof(buffer)) {
+			vsnprintf(buffer + used, sizeof(buffer) - (size_t)used, format, args);
+		}
+		entry = add_entry(list, scope, format, buffer);
+		*text = entry ? entry->text : NULL;
+	} else if (!entry) {
+		entry = find(list, 0, overflow_text);
+		if (!entry) {
+			snprintf(buffer, sizeof(buffer), "%s: %s", where, overflow_text);
+			entry = add_entry(list, 0, overflow_text, buffer);
+			*text = entry ? entry->text : NULL;
+		}
 	}
 	if (entry) {
 		entry->count += count;
-		goto out;
 	}
-
-	char buffer[MAX_TEXT];
-	const int used = snprintf(buffer, sizeof(buffer), "%s: ", where);
-
-	if (used > 0 && (size_t)used < sizeof(buffer)) {
-		if (format == overflow_text) {
-			snprintf(buffer + used, sizeof(buffer) - (size_t)used, "%s", overflow_text);
-		} else {
-			vsnprintf(buffer + used, sizeof(buffer) - (size_t)used, format, args);
-		}
-	}
-	entry = calloc(1, sizeof(*entry));
-	if (!entry) {
-		goto out;
-	}
-	entry->format = format;
-	entry->scope = scope;
-	entry->count = count;
-	entry->text = strdup(buffer);
-	if (!entry->text) {
-		free(entry);
-		goto out;
-	}
-	list->entries[list->count++] = entry;
-	*text = entry->text;
-out:
 	pthread_mutex_unlock(&list->lock);
 }
 

@@ -21,7 +21,7 @@ void fault_list_destroy(struct fault_list *list);
  * @param text   Receives the text, owned by the list, where this is the first of its kind; else NULL.
  */
 void fault_list_add(struct fault_list *list, const char *where, uint64_t scope, uint64_t count,
-	const char *format, va_list args, const char **text);
+	const char *format, va_list args, const char **text) __attribute__((format(printf, 5, 0)));
 
 size_t fault_list_count(const struct fault_list *list);
 struct tdm_fault fault_list_at(const struct fault_list *list, size_t index);

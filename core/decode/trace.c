@@ -27,8 +27,8 @@ void trace_release(struct tdm_trace *trace)
 	symbol_table_destroy(trace->printk);
 }
 
-static void add_fault(
-	struct tdm_trace *trace, uint64_t scope, uint64_t count, const char *format, va_list args)
+static void __attribute__((format(printf, 4, 0)))
+add_fault(struct tdm_trace *trace, uint64_t scope, uint64_t count, const char *format, va_list args)
 {
 	const char *text;
 

@@ -25,6 +25,9 @@ enum tdm_status tracedat_read(struct tracedat *dat, uint64_t offset, uint64_t si
 	if (size > left) {
 		size = left;
 	}
+	if (!size) {
+		return TDM_OK;
+	}
 	if (size > SIZE_MAX / 2 || tdm_buffer_reserve(out, (size_t)size) != TDM_OK) {
 		return tdm_fail(err, TDM_ERR_NOMEM,
 			"%s: no memory for the %" PRIu64 " bytes at 0x%" PRIx64, dat->file->path,

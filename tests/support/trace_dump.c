@@ -4,6 +4,7 @@
  *
  * usage: trace-dump [--raw] [--fields] [--stats] FILE
  *   records  R BUFFER CPU TIME TID SYSTEM:EVENT [NAME=VALUE]...   ("-" for the top buffer)
+ *            VALUE: a number (@ symbol there), "text" with \\xNN escapes, <bytes of an array or wide number in hexadecimal>, ! not there
  *   losses   L BUFFER CPU TIME COUNT
  *   streams  S BUFFER CPU RECORDS LOST-EVENTS UNKNOWN-LOSSES UNREADABLE-PAGES FIRST LAST   (--stats: only these)
  *   faults   F TIMES TEXT
@@ -30,20 +31,16 @@ static void print_text(const struct tdm_span *span)
 	putchar('"');
 }
 
-static void print_number(const struct tdm_field *field, const uint8_t *at, bool big_endian)
+static void print_bytes(const struct tdm_span *span)
 {
-	if (field->element_bytes > 8) {
-		for (uint32_t i = 0; i < field->element_bytes; i++) {
-			printf("%02x", at[i]);
-		}
-	} else if (field->kind == TDM_FIELD_SIGNED) {
-		printf("%" PRId64, tdm_load_int(at, field->element_bytes, big_endian));
-	} else {
-		printf("%" PRIu64, tdm_load_uint(at, field->element_bytes, big_endian));
+	putchar('<');
+	for (uint32_t i = 0; i < span->size_bytes; i++) {
+		printf("%02x", span->bytes[i]);
 	}
+	putchar('>');
 }
 
-static void print_fields(const struct tdm_record *record, bool big_endian)
+static void print_fields(struct tdm_trace *trace, const struct tdm_record *record, bool big_endian)
 {
 	const struct tdm_event_class *event_class = record->event_class;
 
@@ -54,21 +51,21 @@ static void print_fields(const struct tdm_record *record, bool big_endian)
 		printf(" %s=", field->unique_name);
 		if (!tdm_field_span(
 			    field, record->payload, record->payload_bytes, big_endian, &span)) {
-			printf("!");
+			putchar('!');
 		} else if (field->kind == TDM_FIELD_TEXT) {
 			print_text(&span);
-		} else if (!field->is_array) {
-			print_number(field, span.bytes, big_endian);
+		} else if (field->is_array || field->kind == TDM_FIELD_WIDE) {
+			print_bytes(&span);
+		} else if (field->kind == TDM_FIELD_SIGNED) {
+			printf("%" PRId64,
+				tdm_load_int(span.bytes, field->element_bytes, big_endian));
 		} else {
-			putchar('[');
-			for (uint32_t at = 0; at + field->element_bytes <= span.size_bytes;
-				at += field->element_bytes) {
-				if (at) {
-					putchar(',');
-				}
-				print_number(field, span.bytes + at, big_endian);
-			}
-			putchar(']');
+			const uint64_t value =
+				tdm_load_uint(span.bytes, field->element_bytes, big_endian);
+			const char *symbol =
+				value >> 63 ? tdm_trace_symbol(trace, value, NULL) : NULL;
+
+			printf("%" PRIu64 "%s%s", value, symbol ? "@" : "", symbol ? symbol : "");
 		}
 	}
 }
@@ -133,7 +130,7 @@ int main(int argc, char **argv)
 				record.tid, record.event_class ? record.event_class->system : "?",
 				record.event_class ? record.event_class->name : "?");
 			if (with_fields) {
-				print_fields(&record, info->big_endian);
+				print_fields(trace, &record, info->big_endian);
 			}
 			putchar('\n');
 		}

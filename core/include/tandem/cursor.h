@@ -27,7 +27,11 @@ static inline struct tdm_cursor tdm_cursor_over(
 	const void *bytes, size_t size, uint64_t base, bool big_endian)
 {
 	const struct tdm_cursor cursor = {
-		.bytes = bytes, .size = size, .base = base, .big_endian = big_endian
+		/* Never NULL: even adding 0 to it is undefined. */
+		.bytes = bytes ? bytes : (const void *)"",
+		.size = size,
+		.base = base,
+		.big_endian = big_endian,
 	};
 
 	return cursor;
