@@ -12,6 +12,11 @@ static void set_text(
 {
 	const size_t length = tdm_text_length(bytes, size_bytes);
 
+	if (length == 0) {
+		/* Clearing alone leaves the bytes of the text before for those who look for its NUL (2.0). */
+		bt_field_string_set_value(field, "");
+		return;
+	}
 	if (tdm_utf8_is_valid(bytes, length)) {
 		if (length < size_bytes) {
 			bt_field_string_set_value(field, (const char *)bytes);
