@@ -106,7 +106,8 @@ static void set_comm(struct run *run, struct source *source, int32_t tid, uint64
 {
 	size_t length = 0;
 	const char *const comm = tdm_task_names_find(source->names, tid, &length);
-	const uint8_t *const end = tdm_copy_text(&run->copy, (const uint8_t *)comm, length,
+	const char *const shown = length ? comm : TDM_TASK_NAME_UNKNOWN;
+	const uint8_t *const end = tdm_copy_text(&run->copy, (const uint8_t *)shown, strlen(shown),
 		source->comm, source->comm + sizeof(source->comm));
 
 	source->tid = tid;

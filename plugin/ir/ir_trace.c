@@ -175,11 +175,8 @@ static bool make_stream_class(struct ir_trace *trace, struct ir_stream_class *cl
 		return false;
 	}
 	bt_stream_class_set_supports_packets(class->stream_class, BT_TRUE, BT_TRUE, BT_TRUE);
-	/*
-	 * Without times: sink.ctf.fs accepts timed ranges only where they run from one packet's end to the next one's,
-	 * and the tracer does not know when it lost what.
-	 */
-	bt_stream_class_set_supports_discarded_events(class->stream_class, BT_TRUE, BT_FALSE);
+	/* With times: without them filter.utils.trimmer refuses the stream, so --begin and --end would. */
+	bt_stream_class_set_supports_discarded_events(class->stream_class, BT_TRUE, BT_TRUE);
 	return set_packet_context(trace, class) && set_common_context(trace, class);
 }
 

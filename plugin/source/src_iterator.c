@@ -34,8 +34,12 @@ struct iterator {
 	bt_packet *packet; /* NULL between packets */
 	enum state state;
 	bool counted_open;
-	bool loss_pending;
-	uint64_t loss_count;
+	bool loss_pending;   /* the tracer lost events before the next record */
+	uint64_t loss_count; /* 0: it does not know how many */
+	uint64_t loss_ns;
+	bool in_loss_packet; /* the packet after a loss: its end is told beforehand */
+	uint64_t loss_packet_end_ns;
+	bool had_packet;
 	struct tdm_batch batch;
 	size_t slot; /* next of the batch */
 	uint64_t last_ns;
@@ -160,18 +164,47 @@ static bt_message *packet_beginning(struct iterator *it, uint64_t time_ns)
 
 static bt_message *packet_end(struct iterator *it)
 {
+	if (it->in_loss_packet) {
+		it->in_loss_packet = false;
+		it->last_ns = it->loss_packet_end_ns;
+	}
+
 	bt_message *const message = bt_message_packet_end_create_with_default_clock_snapshot(
 		it->self, it->packet, it->last_ns);
 
+	it->had_packet = true;
 	close_packet(it);
 	return message;
 }
 
+/*
+ * What the tracer lost, between two packets. sink.ctf.fs takes a range of time only where it runs from the end of the
+ * packet before (or the beginning of the first one) to the end of the next. So the packet after a loss is the rest of the
+ * batch at hand, whose end is known now.
+ */
 static bt_message *discarded_events(struct iterator *it)
 {
-	bt_message *const message = bt_message_discarded_events_create(it->self, it->port->stream);
+	const struct tdm_batch *const batch = &it->batch;
+	uint64_t begin_ns = it->last_ns;
+	uint64_t end_ns = src_clock_value(it->loss_ns);
+
+	end_ns = end_ns > begin_ns ? end_ns : begin_ns;
+	for (size_t i = it->slot; i < batch->count; i++) {
+		const uint64_t time_ns = src_clock_value(batch->slots[i].time_ns);
+
+		end_ns = time_ns > end_ns ? time_ns : end_ns;
+	}
+	if (!it->had_packet) {
+		begin_ns = it->slot < batch->count ? src_clock_value(batch->slots[it->slot].time_ns)
+						   : end_ns;
+	}
+
+	bt_message *const message = bt_message_discarded_events_create_with_default_clock_snapshots(
+		it->self, it->port->stream, begin_ns, end_ns);
 
 	it->loss_pending = false;
+	it->in_loss_packet = true;
+	it->loss_packet_end_ns = end_ns;
 	if (message && it->loss_count > 0) {
 		bt_message_discarded_events_set_count(message, it->loss_count);
 	}
@@ -200,8 +233,12 @@ static bt_message *event(
 	}
 
 	size_t name_bytes;
-	const char *const name = tdm_task_names_find(it->names, tid, &name_bytes);
+	const char *name = tdm_task_names_find(it->names, tid, &name_bytes);
 
+	if (name_bytes == 0) {
+		name = TDM_TASK_NAME_UNKNOWN;
+		name_bytes = sizeof(TDM_TASK_NAME_UNKNOWN);
+	}
 	ir_event_fill(it->trace, plan, bt_message_event_borrow_event(message), slot->payload,
 		slot->payload_bytes, tid, name, name_bytes);
 	it->delivered++;
@@ -229,6 +266,10 @@ static bool next_of_batch(struct iterator *it, bt_message **message)
 			it->slot++;
 			continue;
 		}
+		if (it->loss_pending) {
+			*message = it->packet ? packet_end(it) : discarded_events(it);
+			return true;
+		}
 		if (!it->packet) {
 			uint64_t time_ns = src_clock_value(slot->time_ns);
 
@@ -236,7 +277,7 @@ static bool next_of_batch(struct iterator *it, bt_message **message)
 			*message = packet_beginning(it, time_ns);
 			return true;
 		}
-		if (it->packet_events == PACKET_EVENTS) {
+		if (it->packet_events >= PACKET_EVENTS && !it->in_loss_packet) {
 			*message = packet_end(it);
 			return true;
 		}
@@ -258,11 +299,36 @@ static enum tdm_status fetch(struct iterator *it, struct tdm_error *err)
 
 	if (status != TDM_OK) {
 		it->batch.count = 0;
-	} else if (it->batch.lost) {
-		it->loss_pending = true;
-		it->loss_count = it->batch.lost_count;
+		return status;
 	}
-	return status;
+	if (it->batch.lost) {
+		/* Two losses with nothing that can be delivered between them are one. */
+		const bool known =
+			it->batch.lost_count > 0 && (!it->loss_pending || it->loss_count > 0);
+
+		it->loss_count =
+			known ? it->batch.lost_count + (it->loss_pending ? it->loss_count : 0) : 0;
+		it->loss_pending = true;
+		it->loss_ns = it->batch.lost_time_ns;
+	}
+	return TDM_OK;
+}
+
+/* What is still to come after the last record: a loss with an empty packet to stand before, the stream's end. */
+static bt_message *ending_message(struct iterator *it)
+{
+	if (it->packet) {
+		return packet_end(it);
+	}
+	if (it->loss_pending) {
+		return discarded_events(it);
+	}
+	if (it->in_loss_packet) {
+		return packet_beginning(it, it->loss_packet_end_ns);
+	}
+	it->state = AT_END;
+	count_closed(it);
+	return bt_message_stream_end_create(it->self, it->port->stream);
 }
 
 /* One message. TDM_OK with *message NULL: no memory. */
@@ -274,11 +340,11 @@ static enum tdm_status next_message(
 		return TDM_OK;
 	}
 	while (it->state == IN_STREAM) {
-		if (it->loss_pending) {
-			*message = it->packet ? packet_end(it) : discarded_events(it);
+		if (next_of_batch(it, message)) {
 			return TDM_OK;
 		}
-		if (next_of_batch(it, message)) {
+		if (it->packet && it->in_loss_packet) {
+			*message = packet_end(it);
 			return TDM_OK;
 		}
 
@@ -296,13 +362,7 @@ static enum tdm_status next_message(
 		}
 	}
 	if (it->state == AT_STREAM_END) {
-		if (it->packet) {
-			*message = packet_end(it);
-			return TDM_OK;
-		}
-		*message = bt_message_stream_end_create(it->self, it->port->stream);
-		it->state = AT_END;
-		count_closed(it);
+		*message = ending_message(it);
 		return TDM_OK;
 	}
 	return TDM_END;
@@ -382,6 +442,8 @@ bt_message_iterator_class_seek_beginning_method_status src_iterator_seek_beginni
 	tdm_task_names_reset(it->names);
 	it->state = AT_BEGINNING;
 	it->loss_pending = false;
+	it->in_loss_packet = false;
+	it->had_packet = false;
 	it->batch.count = 0;
 	it->slot = 0;
 	it->last_ns = 0;

@@ -18,6 +18,12 @@
 #define TDM_TASK_NAME_MAX \
 	15 /* bytes of a name, as the kernel keeps it (TASK_COMM_LEN less its NUL) */
 
+/*
+ * What is shown for a thread whose name is not known, as trace-cmd does. Never an empty text: the CTF reader of babeltrace2
+ * 2.0 shows the text before in place of an empty one.
+ */
+#define TDM_TASK_NAME_UNKNOWN "<...>"
+
 struct tdm_task_names; /* one a stream; not shared between threads */
 
 /** @param trace  Borrowed; must outlive the result. @return Owned by the caller; NULL without memory. */
