@@ -19,6 +19,20 @@ static bool copy_blob(const struct ir_plan *plan, const bt_field *in, bt_field *
 }
 #endif
 
+/* Integers are most of what a trace holds: they are copied here, without a call of our own each. */
+static inline bool copy_one(const struct ir_plan *plan, const bt_field *in, bt_field *out)
+{
+	if (plan->kind == IR_PLAN_UNSIGNED) {
+		bt_field_integer_unsigned_set_value(out, bt_field_integer_unsigned_get_value(in));
+		return true;
+	}
+	if (plan->kind == IR_PLAN_SIGNED) {
+		bt_field_integer_signed_set_value(out, bt_field_integer_signed_get_value(in));
+		return true;
+	}
+	return ir_plan_copy(plan, in, out);
+}
+
 static bool copy_elements(const struct ir_plan *plan, const bt_field *in, bt_field *out)
 {
 	const uint64_t count = bt_field_array_get_length(in);
@@ -29,7 +43,7 @@ static bool copy_elements(const struct ir_plan *plan, const bt_field *in, bt_fie
 		return false;
 	}
 	for (uint64_t i = 0; i < count; i++) {
-		if (!ir_plan_copy(plan->children,
+		if (!copy_one(plan->children,
 			    bt_field_array_borrow_element_field_by_index_const(in, i),
 			    bt_field_array_borrow_element_field_by_index(out, i))) {
 			return false;
@@ -60,6 +74,20 @@ static bool copy_variant(const struct ir_plan *plan, const bt_field *in, bt_fiel
 		bt_field_variant_borrow_selected_option_field(out));
 }
 
+static bool copy_members(const struct ir_plan *plan, const bt_field *in, bt_field *out)
+{
+	const struct ir_plan *child = plan->children;
+	const uint64_t count = plan->child_count;
+
+	for (uint64_t i = 0; i < count; i++, child++) {
+		if (!copy_one(child, bt_field_structure_borrow_member_field_by_index_const(in, i),
+			    bt_field_structure_borrow_member_field_by_index(out, i))) {
+			return false;
+		}
+	}
+	return true;
+}
+
 bool ir_plan_copy(const struct ir_plan *plan, const bt_field *in, bt_field *out)
 {
 	switch (plan->kind) {
@@ -70,14 +98,7 @@ bool ir_plan_copy(const struct ir_plan *plan, const bt_field *in, bt_field *out)
 		bt_field_integer_signed_set_value(out, bt_field_integer_signed_get_value(in));
 		return true;
 	case IR_PLAN_STRUCTURE:
-		for (uint32_t i = 0; i < plan->child_count; i++) {
-			if (!ir_plan_copy(&plan->children[i],
-				    bt_field_structure_borrow_member_field_by_index_const(in, i),
-				    bt_field_structure_borrow_member_field_by_index(out, i))) {
-				return false;
-			}
-		}
-		return true;
+		return copy_members(plan, in, out);
 	case IR_PLAN_STRING:
 		return bt_field_string_set_value(out, bt_field_string_get_value(in)) ==
 		       BT_FIELD_STRING_SET_VALUE_STATUS_OK;
