@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hook_priv.h - what the files of libtandem-syscall.so share: the state of threads and of the process.
+ */
+#ifndef TDM_HOOK_PRIV_H
+#define TDM_HOOK_PRIV_H
+
+#include "patch.h"
+#include "syscall_event.h"
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum tdm_thread_state {
+	TDM_THREAD_NEW = 0,  /* not seen yet */
+	TDM_THREAD_READY,    /* recorded */
+	TDM_THREAD_EXCLUDED, /* lttng-ust's, or it shares another thread's local storage */
+	TDM_THREAD_FORKED    /* of a forked child that LTTng does not know yet: its calls wait */
+};
+
+/* The counts of one thread; those of ended threads stay in the slot and the next owner adds. */
+struct tdm_count_slot {
+	struct tdm_call_counts counts;
+	_Atomic(uint32_t) taken;
+} __attribute__((aligned(128)));
+
+struct tdm_thread {
+	uint8_t state;            /* enum tdm_thread_state */
+	uint8_t in_fork_handlers; /* glibc's fork() runs: lttng-ust is told by its handlers */
+	uint8_t vfork_child;      /* a child borrows this thread until it execs or exits */
+	uint8_t excluded_depth;   /* the thread is in lttng-ust by our own doing */
+	uint32_t post_nr;         /* the number of a call made without a frame */
+	/* The stack pointer of the hook that is recording now, 0 outside. */
+	uint64_t inside_sp;
+	struct tdm_count_slot *slot;
+	sigset_t fork_signals;
+	uint8_t selector; /* of Syscall User Dispatch: SYSCALL_DISPATCH_FILTER_* */
+	uint8_t dispatching;
+	void *lttng_value; /* what lttng-ust frees when the thread ends, kept until its very last call */
+};
+
+/* initial-exec: no allocation inside a hook, and a handler may use it at any time. */
+extern __thread struct tdm_thread tdm_thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+struct tdm_process {
+	const struct tdm_provider *provider;
+	_Atomic(int32_t) fork_in_flight; /* a fork-like call is being made, or we are its child */
+	_Atomic(int32_t) excluded_starting; /* threads of lttng-ust that do not know it yet */
+	int32_t pid;
+	uint64_t image_id;  /* tells the images of one pid apart */
+	uint8_t complete;   /* Syscall User Dispatch is on */
+	uint8_t probes_off; /* a strict sandbox forbids our own system calls */
+	uint64_t restorer;  /* where signal handlers return to: libc's */
+	uint32_t
+		cancel_word_at; /* offset of glibc's cancellation word in the thread, 0: not known */
+};
+
+extern struct tdm_process tdm_process __attribute__((visibility("hidden")));
+
+#define TDM_HIDDEN __attribute__((visibility("hidden")))
+
+/* hook_plan.c: general registers only. */
+TDM_HIDDEN unsigned int tdm_hook_plan(struct tdm_frame *frame);
+/* Numbers whose hooks do more than record: 1 bit each. */
+extern TDM_HIDDEN const uint64_t tdm_special_calls[8];
+
+/* hook.c */
+TDM_HIDDEN unsigned int tdm_hook_entry(struct tdm_frame *frame);
+TDM_HIDDEN void tdm_hook_exit(struct tdm_frame *frame);
+TDM_HIDDEN void tdm_hook_post(struct tdm_frame *frame);
+
+/* counts.c */
+TDM_HIDDEN struct tdm_count_slot *tdm_counts_take(void);
+TDM_HIDDEN void tdm_counts_release(struct tdm_count_slot *slot);
+TDM_HIDDEN void tdm_counts_sum(struct tdm_call_counts *sum);
+TDM_HIDDEN void tdm_counts_restart(struct tdm_count_slot *keep);
+/* One instruction: a signal handler of the thread sees it done or not begun. */
+#define TDM_COUNT(field) __asm__ volatile("incq %0" : "+m"(tdm_thread.slot->counts.field))
+
+/* user_string.c */
+/**
+ * Makes a path name of the program safe to read.
+ *
+ * @param address  The program's pointer; may be anything.
+ * @return The string where it lies, "" where memory cannot be read, a note where it has no end within
+ *         the length of a path: the kernel refuses those too.
+ */
+TDM_HIDDEN const char *tdm_user_string(uint64_t address);
+TDM_HIDDEN bool tdm_user_readable(uint64_t address);
+
+/* fds.c: the descriptors of lttng-ust in this process. */
+TDM_HIDDEN void tdm_fds_own_call(struct tdm_frame *frame, bool may_move);
+TDM_HIDDEN bool tdm_fds_is_own(uint64_t fd);
+TDM_HIDDEN bool tdm_fds_close_range(struct tdm_frame *frame);
+
+/* process.c: fork, exec, threads. */
+TDM_HIDDEN void tdm_process_fork_before(void);
+TDM_HIDDEN void tdm_process_fork_parent(void);
+TDM_HIDDEN void tdm_process_fork_child(void);
+TDM_HIDDEN void tdm_process_end(const char *why);
+TDM_HIDDEN void tdm_process_install(void);
+TDM_HIDDEN void tdm_process_thread_end(void);
+TDM_HIDDEN void tdm_process_vtid_find(void);
+TDM_HIDDEN void tdm_process_vtid_forget(void);
+TDM_HIDDEN bool tdm_process_is_lttng(uint64_t address);
+
+/*
+ * waiting.c: calls made before LTTng knows the process (constructors of other objects, the first calls
+ * of a forked child). They are kept and recorded later: in order, with later stamps.
+ */
+TDM_HIDDEN void tdm_waiting_add(const struct tdm_frame *frame);
+TDM_HIDDEN void tdm_waiting_replay(void);
+
+/* exec_check.c */
+/* Says on the log and in the trace when a program that is about to be run cannot be followed. */
+TDM_HIDDEN void tdm_exec_check(uint64_t path_address);
+
+/* dispatch.c: the complete mode. */
+TDM_HIDDEN int tdm_dispatch_start(void);
+TDM_HIDDEN void tdm_dispatch_arm_thread(void);
+/* Around a call without a frame, whose child may run where the mode is not armed. */
+TDM_HIDDEN void tdm_dispatch_pause(void);
+TDM_HIDDEN void tdm_dispatch_resume(void);
+/* Looks at calls that would take the mode away from us. True: ret is set, do not call. */
+TDM_HIDDEN bool tdm_dispatch_guard(struct tdm_frame *frame);
+
+/* say.c */
+TDM_HIDDEN void tdm_say(const char *what, const char *about, const char *why);
+TDM_HIDDEN void tdm_say_setup(char **environment);
+
+static inline long tdm_raw(long nr, long a, long b, long c, long d, long e, long f)
+{
+	return tdm_patch_syscall(nr, a, b, c, d, e, f);
+}
+
+static inline bool tdm_is_special(uint64_t nr)
+{
+	return nr < 512 && (tdm_special_calls[nr >> 6] >> (nr & 63) & 1);
+}
+
+static inline const struct tdm_call_row *tdm_row(uint64_t nr)
+{
+	const struct tdm_provider *provider = tdm_process.provider;
+
+	return nr < TDM_SYSCALL_NR_MAX ? &provider->rows[nr] : provider->generic;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One line for people: on the log that "tandem syscalls" reads when TANDEM_SYSCALLS_LOG names it, so
+ * that the program's own output stays its own, else on stderr.
+ */
+#include "hook_priv.h"
+#include <asm/unistd.h>
+#include <fcntl.h>
+#include <string.h>
+
+static char log_path[512];
+
+void tdm_say_setup(char **environment)
+{
+	static const char name[] = "TANDEM_SYSCALLS_LOG=";
+
+	for (char **at = environment; at && *at; at++) {
+		if (strncmp(*at, name, sizeof(name) - 1) == 0 &&
+			strlen(*at) - sizeof(name) + 1 < sizeof(log_path)) {
+			strcpy(log_path, *at + sizeof(name) - 1);
+		}
+	}
+}
+
+static size_t append(char *line, size_t at, size_t room, const char *text)
+{
+	while (*text && at + 2 < room) {
+		line[at++] = *text == '\n' ? ' ' : *text;
+		text++;
+	}
+	return at;
+}
+
+void tdm_say(const char *what, const char *about, const char *why)
+{
+	char line[1024];
+	size_t length = append(line, 0, sizeof(line), "tandem: ");
+	long fd = 2;
+
+	length = append(line, length, sizeof(line), what);
+	if (about) {
+		length = append(line, length, sizeof(line), about);
+	}
+	if (why) {
+		length = append(line, length, sizeof(line), ": ");
+		length = append(line, length, sizeof(line), why);
+	}
+	line[length++] = '\n';
+	if (log_path[0]) {
+		fd = tdm_raw(__NR_open, (long)(intptr_t)log_path, O_WRONLY | O_APPEND | O_CLOEXEC,
+			0, 0, 0, 0);
+	}
+	if (fd < 0) {
+		return; /* the log's reader is gone: nobody is told, and the program is not disturbed */
+	}
+	tdm_raw(__NR_write, fd, (long)(intptr_t)line, (long)length, 0, 0, 0);
+	if (fd != 2) {
+		tdm_raw(__NR_close, fd, 0, 0, 0, 0, 0);
+	}
+}
