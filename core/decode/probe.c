@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tandem/input_file.h>
 #include <tandem/trace.h>
 
@@ -11,8 +13,19 @@ enum tdm_trace_format tdm_trace_probe(const char *path)
 {
 	struct tdm_input_file *file = NULL;
 	char magic[MAGIC_BYTES] = { 0 };
+	char inside[4096];
+	struct stat about;
 	size_t got = 0;
 
+	if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+		/* "perf record --threads" makes a folder; the file in it has the magic. */
+		const int length = snprintf(inside, sizeof(inside), "%s/data", path);
+
+		if (length < 0 || (size_t)length >= sizeof(inside)) {
+			return TDM_FORMAT_UNKNOWN;
+		}
+		path = inside;
+	}
 	if (tdm_input_file_open(path, &file, NULL) != TDM_OK) {
 		return TDM_FORMAT_UNKNOWN;
 	}

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tandem/cursor.h>
 
 enum tdm_status trace_init(struct tdm_trace *trace, const struct trace_ops *ops,
@@ -61,6 +62,9 @@ void trace_fault_count(
 enum tdm_status tdm_trace_open(const char *path, const struct tdm_stamp_options *options,
 	const struct tdm_log *log, struct tdm_trace **trace, struct tdm_error *err)
 {
+	if (strcmp(path, "-") == 0) {
+		return perfdata_open(path, options, log, trace, err);
+	}
 	switch (tdm_trace_probe(path)) {
 	case TDM_FORMAT_PERF:
 		return perfdata_open(path, options, log, trace, err);
@@ -103,6 +107,17 @@ struct tdm_fault tdm_trace_fault_at(const struct tdm_trace *trace, size_t index)
 const char *tdm_trace_saved_comm(const struct tdm_trace *trace, int32_t tid)
 {
 	return trace->ops->saved_comm ? trace->ops->saved_comm(trace, tid) : NULL;
+}
+
+const char *tdm_trace_comm_at(const struct tdm_trace *trace, int32_t tid, uint64_t raw_time)
+{
+	return trace->ops->comm_at ? trace->ops->comm_at(trace, tid, raw_time)
+				   : tdm_trace_saved_comm(trace, tid);
+}
+
+bool tdm_trace_has_comms(const struct tdm_trace *trace)
+{
+	return trace->ops->comm_at != NULL;
 }
 
 enum tdm_status tdm_trace_read_text(struct tdm_trace *trace, enum tdm_trace_text which,
@@ -201,7 +216,13 @@ static void record_from_slot(
 		.tid = -1,
 		.pid = -1,
 	};
-	if (pid_offset + 4u <= slot->payload_bytes) {
+	if (slot->sample) {
+		record->tid = slot->sample->tid;
+		record->pid = slot->sample->pid;
+		record->in_guest = slot->sample->in_guest;
+		record->callchain = slot->sample->callchain;
+		record->callchain_count = slot->sample->callchain_count;
+	} else if (pid_offset + 4u <= slot->payload_bytes) {
 		record->tid =
 			(int32_t)tdm_load_u32(slot->payload + pid_offset, trace->info.big_endian);
 	}

@@ -92,6 +92,24 @@ static inline uint64_t tdm_load_u64(const void *at, bool big_endian)
 	return big_endian ? __builtin_bswap64(value) : value;
 }
 
+static inline void tdm_store_u16(void *at, uint16_t value, bool big_endian)
+{
+	value = big_endian ? __builtin_bswap16(value) : value;
+	memcpy(at, &value, sizeof(value));
+}
+
+static inline void tdm_store_u32(void *at, uint32_t value, bool big_endian)
+{
+	value = big_endian ? __builtin_bswap32(value) : value;
+	memcpy(at, &value, sizeof(value));
+}
+
+static inline void tdm_store_u64(void *at, uint64_t value, bool big_endian)
+{
+	value = big_endian ? __builtin_bswap64(value) : value;
+	memcpy(at, &value, sizeof(value));
+}
+
 /** An unsigned integer of 1 to 8 bytes (any width) at @p at. The caller has checked the bounds. */
 uint64_t tdm_load_uint(const void *at, size_t size_bytes, bool big_endian);
 

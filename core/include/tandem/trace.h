@@ -87,7 +87,7 @@ struct tdm_trace_info {
 	uint64_t trace_id;
 	bool has_peer; /* a TIME_SHIFT: this is a guest's file */
 	uint64_t peer_trace_id;
-	bool shift_interpolates;                /* between its samples; else steps */
+	bool shift_interpolates;                     /* between its samples; else steps */
 	const struct tdm_recorded_shift *shift_cpus; /* by CPU id */
 	size_t shift_cpu_count;
 	bool has_tsc2nsec;
@@ -173,6 +173,14 @@ struct tdm_fault tdm_trace_fault_at(const struct tdm_trace *trace, size_t index)
 /** Name of a task as the file's saved command lines tell, or NULL. */
 const char *tdm_trace_saved_comm(const struct tdm_trace *trace, int32_t tid);
 
+/**
+ * Name of a task at a raw time, or NULL. Where the input does not record names over time (trace.dat): the saved one.
+ */
+const char *tdm_trace_comm_at(const struct tdm_trace *trace, int32_t tid, uint64_t raw_time);
+
+/** True where the input records the names of tasks over time, so that tdm_trace_comm_at() is what to ask. */
+bool tdm_trace_has_comms(const struct tdm_trace *trace);
+
 /* Texts that an input carries beside its event formats. */
 enum tdm_trace_text {
 	TDM_TEXT_HEADER_PAGE,    /* events/header_page of tracefs */
@@ -222,6 +230,15 @@ void tdm_reader_destroy(struct tdm_reader *reader);
 enum tdm_status tdm_reader_next(
 	struct tdm_reader *reader, struct tdm_record *record, struct tdm_error *err);
 
+/* What a sample of perf tells beside its record. */
+struct tdm_sample {
+	int32_t pid, tid; /* -1 unknown */
+	bool in_guest;    /* sampled in guest mode */
+	uint32_t callchain_count;
+	const uint64_t *
+		callchain; /* in the byte order of this machine; NULL = none; valid as long as the payload */
+};
+
 /* One record of a batch: what a fast consumer needs, nothing that costs a look-up. */
 struct tdm_slot {
 	uint64_t raw_time;
@@ -229,6 +246,7 @@ struct tdm_slot {
 	const uint8_t *payload; /* valid until the next call on the reader */
 	uint32_t payload_bytes;
 	uint32_t event_id;
+	const struct tdm_sample *sample; /* perf only; else NULL */
 };
 
 /* Some consecutive records of one stream, with the loss that stands before them, if any. */
