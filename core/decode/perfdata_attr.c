@@ -389,7 +389,7 @@ enum tdm_status perfdata_attrs_settle(struct perfdata *pd, struct tdm_error *err
 	}
 
 	const struct perfdata_attr *first = &pd->attrs[0];
-	size_t with_identifier = 0, with_id = 0;
+	size_t with_id = 0;
 	bool same_id = true, same_trailer = true;
 	uint32_t free_id = TRACEPOINT_ID_MAX;
 
@@ -397,7 +397,6 @@ enum tdm_status perfdata_attrs_settle(struct perfdata *pd, struct tdm_error *err
 	for (size_t i = 0; i < pd->attr_count; i++) {
 		struct perfdata_attr *attr = &pd->attrs[i];
 
-		with_identifier += !!(attr->sample_type & PERF_HAS_IDENTIFIER);
 		pd->has_chains |= !!(attr->sample_type & PERF_HAS_CALLCHAIN);
 		with_id += attr->layout.id != PERF_ABSENT;
 		same_id &= attr->layout.id == first->layout.id;

@@ -411,7 +411,9 @@ enum tdm_status perfdata_index(struct perfdata *pd, struct tdm_error *err)
 		trace_fault_count(&pd->trace, 0, pd->unknown_records,
 			"records whose event id is not in the file, or that are too short, were left out");
 	}
-	qsort(pd->cpus, pd->cpu_count, sizeof(*pd->cpus), by_number);
+	if (pd->cpu_count) {
+		qsort(pd->cpus, pd->cpu_count, sizeof(*pd->cpus), by_number);
+	}
 	for (size_t i = 0; i < pd->cpu_count; i++) {
 		settle_chunks(&pd->cpus[i]);
 	}
