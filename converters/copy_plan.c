@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "copy_plan.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <tandem/utf8.h>
 
@@ -11,15 +13,35 @@ unsigned int tdm_copy_length_bytes(const struct tdm_field *field)
 	return field->place == TDM_PLACE_TRAILING ? 4 : 2;
 }
 
-static bool is_fixed_run(const struct tdm_shown_field *shown, bool big_endian)
+bool tdm_copy_is_list(const struct tdm_shown_field *shown)
+{
+	return shown->field.place != TDM_PLACE_FIXED && shown->field.kind != TDM_FIELD_TEXT &&
+	       shown->conversion != TDM_CONVERT_RWBS;
+}
+
+bool tdm_copy_is_printk(
+	const struct tdm_shown_class *shown_class, const struct tdm_shown_field *shown)
+{
+	const struct tdm_event_class *const source = shown_class->source;
+	const struct tdm_field *const field = &shown->field;
+
+	return strcmp(field->name, "fmt") == 0 && strcmp(source->system, "ftrace") == 0 &&
+	       (strcmp(source->name, "bprint") == 0 || strcmp(source->name, "bputs") == 0) &&
+	       field->place == TDM_PLACE_FIXED && !field->is_array;
+}
+
+static bool is_fixed_run(const struct tdm_shown_class *shown_class,
+	const struct tdm_shown_field *shown, bool big_endian)
 {
 	const struct tdm_field *const field = &shown->field;
 
-	return field->place == TDM_PLACE_FIXED && shown->conversion == TDM_CONVERT_NONE &&
-	       field->kind != TDM_FIELD_TEXT && !(field->kind == TDM_FIELD_WIDE && big_endian);
+	return field->place == TDM_PLACE_FIXED && !tdm_copy_is_printk(shown_class, shown) &&
+	       shown->conversion == TDM_CONVERT_NONE && field->kind != TDM_FIELD_TEXT &&
+	       !(field->kind == TDM_FIELD_WIDE && big_endian);
 }
 
-static struct tdm_copy_step make_step(const struct tdm_shown_field *shown, bool big_endian)
+static struct tdm_copy_step make_step(const struct tdm_shown_class *shown_class,
+	const struct tdm_shown_field *shown, bool big_endian)
 {
 	const struct tdm_field *const field = &shown->field;
 	struct tdm_copy_step step = {
@@ -29,7 +51,9 @@ static struct tdm_copy_step make_step(const struct tdm_shown_field *shown, bool 
 		.field = field,
 	};
 
-	if (shown->conversion == TDM_CONVERT_RWBS) {
+	if (tdm_copy_is_printk(shown_class, shown)) {
+		step.kind = TDM_COPY_PRINTK;
+	} else if (shown->conversion == TDM_CONVERT_RWBS) {
 		step.kind = TDM_COPY_RWBS;
 	} else if (shown->conversion == TDM_CONVERT_PRIO) {
 		step.kind = field->size_bytes == 4 ? TDM_COPY_PRIO4 : TDM_COPY_PRIO;
@@ -39,7 +63,7 @@ static struct tdm_copy_step make_step(const struct tdm_shown_field *shown, bool 
 				    : TDM_COPY_TEXT;
 	} else if (field->place != TDM_PLACE_FIXED) {
 		step.kind = TDM_COPY_LIST;
-	} else if (!is_fixed_run(shown, big_endian)) {
+	} else if (!is_fixed_run(shown_class, shown, big_endian)) {
 		step.kind = TDM_COPY_WIDE;
 	}
 	return step;
@@ -62,11 +86,11 @@ enum tdm_status tdm_copy_plan_make(
 		if (field->field.place != TDM_PLACE_TRAILING && end > plan->least_bytes) {
 			plan->least_bytes = end < RECORD_BYTES_MAX ? (uint32_t)end : UINT32_MAX;
 		}
-		if (is_fixed_run(field, big_endian) && last && last->kind == TDM_COPY_RUN &&
+		if (is_fixed_run(shown, field, big_endian) && last && last->kind == TDM_COPY_RUN &&
 			last->from_bytes + last->size_bytes == field->field.offset_bytes) {
 			last->size_bytes += field->field.size_bytes;
 		} else {
-			plan->steps[plan->step_count++] = make_step(field, big_endian);
+			plan->steps[plan->step_count++] = make_step(shown, field, big_endian);
 		}
 	}
 	if (shown->source->fixed_bytes > plan->least_bytes) {
@@ -173,6 +197,20 @@ static uint8_t *copy_list(const struct tdm_copy_step *step, struct tdm_copy_stat
 	return out + size_bytes;
 }
 
+static uint8_t *copy_printk(const struct tdm_copy_step *step, struct tdm_copy_state *state,
+	const uint8_t *from, uint8_t *out, const uint8_t *limit)
+{
+	const uint64_t address = tdm_load_uint(from, step->size_bytes, state->big_endian);
+	const char *const format = tdm_trace_printk_format(state->trace, address);
+	char text[24];
+
+	if (!format) {
+		snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	}
+	return tdm_copy_text(state, (const uint8_t *)(format ? format : text),
+		strlen(format ? format : text), out, limit);
+}
+
 uint8_t *tdm_copy_step(const struct tdm_copy_step *step, struct tdm_copy_state *state,
 	const uint8_t *payload, uint32_t payload_bytes, uint8_t *out, const uint8_t *limit)
 {
@@ -197,6 +235,8 @@ uint8_t *tdm_copy_step(const struct tdm_copy_step *step, struct tdm_copy_state *
 		span = span_of(step, state, payload, payload_bytes);
 		store_uint(out, tdm_names_rwbs(span.bytes, span.size_bytes), 4, state->big_endian);
 		return out + 4;
+	case TDM_COPY_PRINTK:
+		return copy_printk(step, state, from, out, limit);
 	case TDM_COPY_4:
 	case TDM_COPY_8:
 	case TDM_COPY_RUN:

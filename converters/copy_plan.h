@@ -14,6 +14,7 @@
 #include <tandem/buffer.h>
 #include <tandem/cursor.h>
 #include <tandem/names.h>
+#include <tandem/trace.h>
 
 enum tdm_copy_kind {
 	TDM_COPY_4,     /* four bytes at from_bytes */
@@ -22,10 +23,11 @@ enum tdm_copy_kind {
 	TDM_COPY_PRIO4, /* an integer of four bytes, 100 less */
 	TDM_COPY_COMM,  /* text in a char[16] */
 	/* The rest goes through tdm_copy_step(). */
-	TDM_COPY_PRIO, /* an integer of any size, 100 less */
-	TDM_COPY_TEXT, /* text anywhere */
-	TDM_COPY_LIST, /* a sequence: its length, then its elements */
-	TDM_COPY_RWBS, /* text of block flags -> u32 */
+	TDM_COPY_PRIO,   /* an integer of any size, 100 less */
+	TDM_COPY_TEXT,   /* text anywhere */
+	TDM_COPY_LIST,   /* a sequence: its length, then its elements */
+	TDM_COPY_RWBS,   /* text of block flags -> u32 */
+	TDM_COPY_PRINTK, /* address of a format text -> the text */
 	TDM_COPY_WIDE, /* 16-byte integers of a big-endian machine: halves swapped, the low one goes first */
 };
 
@@ -46,8 +48,8 @@ struct tdm_copy_plan {
 /* What a run of a plan needs beside the record. */
 struct tdm_copy_state {
 	bool big_endian;
-	uint64_t
-		bad_locators; /* grows by one for each field that lay outside its record: it became empty */
+	struct tdm_trace *trace;   /* for PRINTK; borrowed */
+	uint64_t bad_locators;     /* fields that lay outside their record: written empty */
 	struct tdm_buffer scratch; /* for text that is no plain ASCII; owned, to be released */
 };
 
@@ -55,6 +57,13 @@ struct tdm_copy_state {
 enum tdm_status tdm_copy_plan_make(
 	const struct tdm_shown_class *shown, bool big_endian, struct tdm_copy_plan *plan);
 void tdm_copy_plan_release(struct tdm_copy_plan *plan);
+
+/** Whether a field becomes a sequence: an array of a length that the record decides. */
+bool tdm_copy_is_list(const struct tdm_shown_field *shown);
+
+/** Whether a field is the address of a format text, which is shown instead: "fmt" of bprint and bputs. */
+bool tdm_copy_is_printk(
+	const struct tdm_shown_class *shown_class, const struct tdm_shown_field *shown);
 
 /** Bytes of the length before a sequence: 2 behind a locator, which has no more, 4 for trailing arrays. */
 unsigned int tdm_copy_length_bytes(const struct tdm_field *field);
@@ -148,6 +157,7 @@ static inline uint8_t *tdm_copy_plan_run(const struct tdm_copy_plan *plan,
 		case TDM_COPY_LIST:
 		case TDM_COPY_RWBS:
 		case TDM_COPY_WIDE:
+		case TDM_COPY_PRINTK:
 			out = tdm_copy_step(step, state, payload, payload_bytes, out, limit);
 			if (!out) {
 				return NULL;

@@ -133,8 +133,9 @@ static inline uint8_t *put_context(const struct run *run, const struct source *s
 	for (uint32_t i = 0; i < plan->piece_count; i++) {
 		const struct tdm_common_piece *const piece = &plan->pieces[i];
 
-		if (piece->size_bytes == 2 && piece->from_bytes != UINT32_MAX) {
-			memcpy(out, payload + piece->from_bytes, 2);
+		if (piece->size_bytes == 4 && piece->from_bytes != UINT32_MAX) {
+			/* type, flags and preempt count of every kernel there is */
+			memcpy(out, payload + piece->from_bytes, 4);
 		} else if (piece->from_bytes != UINT32_MAX) {
 			memcpy(out, payload + piece->from_bytes, piece->size_bytes);
 		} else {
@@ -553,7 +554,7 @@ void tdm_cpu_job_run(struct tdm_cpu_job *job)
 		.job = job,
 		.conversion = conversion,
 		.stream = &job->stream,
-		.copy = { .big_endian = conversion->layout.big_endian },
+		.copy = { .big_endian = conversion->layout.big_endian, .trace = conversion->trace },
 		.err = &job->error,
 	};
 	char *path = NULL;

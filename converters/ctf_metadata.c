@@ -184,85 +184,93 @@ enum tdm_status tdm_ctf_metadata_begin(struct tdm_buffer *out, const struct tdm_
 	return status == TDM_OK ? tdm_buffer_printf(out, "\t};\n};\n\n") : status;
 }
 
-static bool is_identifier_byte(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-	       (byte >= '0' && byte <= '9') || byte == '_';
-}
+/* Names of a structure's members, so far. */
+struct member_names {
+	char (*of)[NAME_BYTES_MAX]; /* owned */
+	size_t count;
+};
 
-static bool is_used(char (*names)[NAME_BYTES_MAX], size_t count, const char *name)
+static bool is_used(const struct member_names *names, const char *name)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(names[i], name) == 0) {
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(names->of[i], name) == 0) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Puts "_NAME" as an identifier that no member before has into names[count]. */
-static void choose_name(char (*names)[NAME_BYTES_MAX], size_t count, const char *wanted)
+/* A member's name as a C identifier that is not yet taken; the same rule as in the source components. */
+static void choose_name(const struct member_names *names, const char *prefix, const char *wanted,
+	const char *suffix, char name[NAME_BYTES_MAX])
 {
-	char *const name = names[count];
-
-	snprintf(name, NAME_BYTES_MAX, "_%.*s", (int)(NAME_BYTES_MAX - 16), wanted);
+	snprintf(name, NAME_BYTES_MAX - 8, "%s%s%s", prefix, *wanted ? wanted : "field", suffix);
 	for (char *at = name; *at; at++) {
-		if (!is_identifier_byte(*at)) {
+		const bool letter =
+			(*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_';
+		const bool digit = *at >= '0' && *at <= '9';
+
+		if (!letter && !(digit && at > name)) {
 			*at = '_';
 		}
 	}
 
 	const size_t length = strlen(name);
 
-	for (unsigned int i = 1; is_used(names, count, name); i++) {
-		snprintf(name + length, NAME_BYTES_MAX - length, "_%u", i);
+	for (unsigned int number = 2; is_used(names, name) && number < 100000; number++) {
+		snprintf(name + length, 8, "_%u", number);
 	}
+}
+
+static void take_name(struct member_names *names, const char *name)
+{
+	memcpy(names->of[names->count++], name, NAME_BYTES_MAX);
 }
 
 static unsigned int base_of(const struct tdm_field *field)
 {
-	return field->kind == TDM_FIELD_POINTER ? 16 : 10;
+	return field->kind == TDM_FIELD_POINTER || field->kind == TDM_FIELD_CPUMASK ? 16 : 10;
 }
 
-static enum tdm_status put_field(struct tdm_buffer *out, const struct tdm_shown_field *shown,
-	const char *name, const char *length_name)
+/* One member; every name gets the underscore that readers take off. */
+static enum tdm_status put_field(struct tdm_buffer *out, const struct tdm_shown_class *shown_class,
+	const struct tdm_shown_field *shown, const char *name, const char *length_name)
 {
 	const struct tdm_field *const field = &shown->field;
 	const bool wide = field->kind == TDM_FIELD_WIDE;
-	const bool is_list = field->place != TDM_PLACE_FIXED;
+	const bool is_list = tdm_copy_is_list(shown);
 	const uint32_t element_bytes = wide ? 8 : field->element_bytes;
 	enum tdm_status status;
 
 	if (shown->conversion == TDM_CONVERT_RWBS) {
-		return tdm_buffer_printf(out, "\t\tuint32_t %s;\n", name);
+		return tdm_buffer_printf(out, "\t\tuint32_t _%s;\n", name);
 	}
-	if (field->kind == TDM_FIELD_TEXT) {
-		return tdm_buffer_printf(out, "\t\tstring { encoding = UTF8; } %s;\n", name);
+	if (field->kind == TDM_FIELD_TEXT || tdm_copy_is_printk(shown_class, shown)) {
+		return tdm_buffer_printf(out, "\t\tstring { encoding = UTF8; } _%s;\n", name);
 	}
 	if (is_list) {
 		status = tdm_buffer_printf(
-			out, "\t\tuint%u_t %s;\n", tdm_copy_length_bytes(field) * 8, length_name);
+			out, "\t\tuint%u_t _%s;\n", tdm_copy_length_bytes(field) * 8, length_name);
 		if (status != TDM_OK) {
 			return status;
 		}
 	}
 	status = tdm_buffer_printf(out, "\t\t");
 	if (status == TDM_OK) {
-		status = put_integer(out,
-			is_list || wide || field->is_array ? element_bytes : field->size_bytes,
-			field->kind == TDM_FIELD_SIGNED, base_of(field));
+		status = put_integer(
+			out, element_bytes, field->kind == TDM_FIELD_SIGNED, base_of(field));
 	}
 	if (status != TDM_OK) {
 		return status;
 	}
 	if (is_list) {
-		return tdm_buffer_printf(out, " %s[%s];\n", name, length_name);
+		return tdm_buffer_printf(out, " _%s[_%s];\n", name, length_name);
 	}
 	if (wide || field->is_array) {
-		return tdm_buffer_printf(out, " %s[%" PRIu32 "];\n", name,
+		return tdm_buffer_printf(out, " _%s[%" PRIu32 "];\n", name,
 			element_bytes ? field->size_bytes / element_bytes : 0);
 	}
-	return tdm_buffer_printf(out, " %s;\n", name);
+	return tdm_buffer_printf(out, " _%s;\n", name);
 }
 
 static enum tdm_status begin_event(struct tdm_buffer *out, const char *name, uint32_t id)
@@ -282,28 +290,28 @@ static enum tdm_status begin_event(struct tdm_buffer *out, const char *name, uin
 enum tdm_status tdm_ctf_metadata_event(
 	struct tdm_buffer *out, const struct tdm_shown_class *shown, uint32_t id)
 {
-	char(*const names)[NAME_BYTES_MAX] = calloc(shown->field_count * 2u + 1u, sizeof(*names));
-	size_t count = shown->field_count;
-	enum tdm_status status = names ? begin_event(out, shown->name, id) : TDM_ERR_NOMEM;
+	struct member_names names = { 0 };
+	enum tdm_status status;
 
-	/* All fields choose before the lengths do, which nobody looks for by name. */
-	for (uint32_t i = 0; names && i < shown->field_count; i++) {
-		choose_name(names, i, shown->fields[i].field.unique_name);
-	}
+	names.of = calloc(shown->field_count * 2u + 1u, sizeof(*names.of));
+	status = names.of ? begin_event(out, shown->name, id) : TDM_ERR_NOMEM;
 	for (uint32_t i = 0; i < shown->field_count && status == TDM_OK; i++) {
 		const struct tdm_shown_field *const field = &shown->fields[i];
-		char length_name[NAME_BYTES_MAX];
+		char name[NAME_BYTES_MAX] = "";
+		char length_name[NAME_BYTES_MAX] = "";
 
-		snprintf(length_name, sizeof(length_name), "_%.*s_length",
-			(int)(NAME_BYTES_MAX - 32), field->field.unique_name);
-		choose_name(names, count, length_name);
-		status = put_field(out, field, names[i], names[count]);
-		count++;
+		choose_name(&names, "", field->field.unique_name, "", name);
+		if (tdm_copy_is_list(field)) {
+			choose_name(&names, "_", name, "_length", length_name);
+			take_name(&names, length_name);
+		}
+		take_name(&names, name);
+		status = put_field(out, shown, field, name, length_name);
 	}
 	if (status == TDM_OK) {
 		status = tdm_buffer_printf(out, "\t};\n};\n\n");
 	}
-	free(names);
+	free(names.of);
 	return status;
 }
 

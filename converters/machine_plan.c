@@ -34,8 +34,7 @@ static bool is_wanted(
 static bool is_context_field(const struct tdm_field *field)
 {
 	return field->place == TDM_PLACE_FIXED && !field->is_array && field->size_bytes <= 8 &&
-	       field->size_bytes > 0 && strcmp(field->name, "common_type") != 0 &&
-	       strcmp(field->name, "common_pid") != 0 &&
+	       field->size_bytes > 0 && strcmp(field->name, "common_pid") != 0 &&
 	       (field->kind == TDM_FIELD_SIGNED || field->kind == TDM_FIELD_UNSIGNED ||
 		       field->kind == TDM_FIELD_BOOL);
 }
