@@ -117,8 +117,10 @@ static void set_comm(struct run *run, struct source *source, int32_t tid, uint64
 	source->comm_bytes = end ? (uint8_t)(end - source->comm) : 1;
 	if (run->conversion->options->synthetic && tid > 0 &&
 		!tdm_task_census_has(&run->job->census, tid)) {
+		const bool known = strcmp(comm, TDM_TASK_NAME_UNKNOWN) != 0;
+
 		(void)tdm_task_census_see(&run->job->census, tid, TDM_FIRST_RUNNING, run->job->cpu,
-			time, comm, length);
+			time, known ? comm : NULL, length);
 	}
 }
 

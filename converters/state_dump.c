@@ -96,7 +96,10 @@ static uint8_t *put_task(const struct tdm_convert_machine *conversion, struct td
 	out = tdm_ctf_put_u32(out, (uint32_t)task->tid, big_endian);
 	out = tdm_ctf_put_u32(out, (uint32_t)process_of(conversion, task->tid), big_endian);
 	out = tdm_ctf_put_u32(out, 0, big_endian);
-	out = tdm_copy_text(copy, (const uint8_t *)task->comm, task->length, out, limit);
+	out = task->length
+		      ? tdm_copy_text(copy, (const uint8_t *)task->comm, task->length, out, limit)
+		      : tdm_copy_text(copy, (const uint8_t *)TDM_TASK_NAME_UNKNOWN,
+				strlen(TDM_TASK_NAME_UNKNOWN), out, limit);
 	if (!out) {
 		return NULL;
 	}

@@ -184,7 +184,7 @@ static struct task *entry_of(struct tdm_task_names *names, int32_t tid)
 		if (tid == 0) {
 			/* Each CPU has an idle thread of its own: only its stream knows its name. */
 			set_comm(task, "swapper", 7);
-		} else if (saved && *saved && strcmp(saved, "<...>") != 0) {
+		} else if (saved && *saved && strcmp(saved, TDM_TASK_NAME_UNKNOWN) != 0) {
 			set_comm(task, saved, strlen(saved));
 			task->saved = 1;
 		}
@@ -275,6 +275,11 @@ const char *tdm_task_names_find(struct tdm_task_names *names, int32_t tid, size_
 {
 	const struct task *const task = entry_of(names, tid);
 
+	if (task->length == 0) {
+		/* As the kernel shows it. No empty text: babeltrace2 2.0 reads that as the text before it. */
+		*length = strlen(TDM_TASK_NAME_UNKNOWN);
+		return TDM_TASK_NAME_UNKNOWN;
+	}
 	*length = task->length;
 	return task->comm;
 }
