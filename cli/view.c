@@ -2,17 +2,20 @@
 /*
  * view.c - tandem view: host and guests on one corrected timeline, as text.
  */
-#include "options.h"
 #include "plugin_find.h"
-#include "view_graph.h"
+#include "view_plan.h"
 #include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
 	"Usage: tandem view [OPTION]... [NAME=]INPUT...\n"
 	"Prints the events of a host and its guests in one order, the guests' clocks corrected.\n"
+	"INPUT: trace.dat, perf.data, a directory with CTF (LTTng), net://HOST/... (LTTng live), tandem://HOST/NAME.\n"
 	"\n"
-	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file\n"
+	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file, or by a service\n"
+	"                             (tcp:HOST:PORT, unix:PATH); else NAME.corrections beside the inputs is used\n"
+	"  --offset NAME=NS           put it there by hand: host reading = guest reading + NS\n"
+	"  --secret-file FILE         the secret of the service\n"
 	"  --names lttng|ftrace       names of events and fields (default ftrace: what trace-cmd prints)\n"
 	"  --buffer NAME              only this buffer (repeatable; the unnamed one is \"top\")\n"
 	"  --clock-hz N               frequency of a clock that does not count ns\n"
@@ -26,23 +29,13 @@ static const char help[] =
 	"\n"
 	"Exit status: 0 done, 1 nothing was printed, 2 usage, 3 some could not be read.\n"
 	"\n"
-	"Example: tandem view trace.dat trace-guest.dat | less\n";
-
-struct view_options {
-	struct cli_named_list inputs;
-	struct cli_named_list corrections;
-	const char **buffers;
-	size_t buffer_count;
-	const char *names;
-	const char *begin, *end;
-	uint64_t clock_hz;
-	bool no_print, no_symbols, run_args;
-};
+	"Examples: tandem view trace.dat trace-guest.dat | less\n"
+	"          tandem view host=lttng-host web1=lttng-web1 --corrections web1=web1.corrections\n";
 
 #define INSERTED BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
 #define APPENDED BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK
 
-static bool add_inputs(bt_value *params, const struct view_options *options)
+static bool add_inputs(bt_value *params, const struct view_options *options, const bool *chosen)
 {
 	bt_value *inputs = NULL;
 	bt_value *machines = NULL;
@@ -50,6 +43,9 @@ static bool add_inputs(bt_value *params, const struct view_options *options)
 	bool done = bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) == INSERTED;
 
 	for (size_t i = 0; done && i < options->inputs.count; i++) {
+		if (chosen && !chosen[i]) {
+			continue;
+		}
 		named = named || *options->inputs.items[i].name;
 		done = bt_value_array_append_string_element(
 			       inputs, options->inputs.items[i].text) == APPENDED;
@@ -59,6 +55,9 @@ static bool add_inputs(bt_value *params, const struct view_options *options)
 	}
 	done = bt_value_map_insert_empty_array_entry(params, "machines", &machines) == INSERTED;
 	for (size_t i = 0; done && i < options->inputs.count; i++) {
+		if (chosen && !chosen[i]) {
+			continue;
+		}
 		done = bt_value_array_append_string_element(
 			       machines, options->inputs.items[i].name) == APPENDED;
 	}
@@ -107,11 +106,12 @@ static bool add_buffers(bt_value *params, const struct view_options *options)
 	return true;
 }
 
-static bt_value *source_params(const struct view_options *options)
+bt_value *view_tracedat_params(
+	const struct view_options *options, const bool *chosen, int64_t clock_offset_ns)
 {
 	bt_value *const params = bt_value_map_create();
 	const bool done =
-		params && add_inputs(params, options) &&
+		params && add_inputs(params, options, chosen) &&
 		add_corrections(params, &options->corrections) && add_buffers(params, options) &&
 		bt_value_map_insert_string_entry(params, "names", options->names) == INSERTED &&
 		(options->no_print ||
@@ -120,7 +120,9 @@ static bt_value *source_params(const struct view_options *options)
 			bt_value_map_insert_bool_entry(params, "symbols", BT_TRUE) == INSERTED) &&
 		(options->clock_hz == 0 ||
 			bt_value_map_insert_signed_integer_entry(
-				params, "clock-hz", (int64_t)options->clock_hz) == INSERTED);
+				params, "clock-hz", (int64_t)options->clock_hz) == INSERTED) &&
+		(clock_offset_ns == 0 || bt_value_map_insert_signed_integer_entry(params,
+						 "clock-offset-ns", clock_offset_ns) == INSERTED);
 
 	if (!done) {
 		bt_value_put_ref(params);
@@ -129,17 +131,21 @@ static bt_value *source_params(const struct view_options *options)
 	return params;
 }
 
-/* The machine's name stands before each event; times as trace-cmd prints them. */
-static bt_value *text_params(void)
+/*
+ * Times as trace-cmd prints them. Our own traces are named by their machines: the name stands before each event. LTTng's
+ * are told apart by their host names, which the sink prints by default.
+ */
+static bt_value *text_params(bool by_machine)
 {
 	bt_value *const params = bt_value_map_create();
 
 	if (params &&
 		(bt_value_map_insert_bool_entry(params, "clock-seconds", BT_TRUE) != INSERTED ||
-			bt_value_map_insert_bool_entry(params, "field-trace", BT_TRUE) !=
-				INSERTED ||
-			bt_value_map_insert_bool_entry(params, "field-trace:hostname", BT_FALSE) !=
-				INSERTED)) {
+			(by_machine &&
+				(bt_value_map_insert_bool_entry(params, "field-trace", BT_TRUE) !=
+						INSERTED ||
+					bt_value_map_insert_bool_entry(params,
+						"field-trace:hostname", BT_FALSE) != INSERTED)))) {
 		bt_value_put_ref(params);
 		return NULL;
 	}
@@ -160,29 +166,39 @@ static bt_value *trimmer_params(const struct view_options *options)
 	return params;
 }
 
-static bool describe(struct view_graph *graph, const struct view_options *options)
+static enum tdm_status describe(struct view_graph *graph, const struct view_options *options,
+	const struct tdm_log *log, struct tdm_error *err)
 {
-	const size_t source = view_graph_add(
-		graph, VIEW_SOURCE, "tracedat", "tandem", "tracedat", source_params(options));
-	const size_t muxer = view_graph_add(graph, VIEW_FILTER, "muxer", "utils", "muxer", NULL);
-	size_t last = muxer;
+	struct view_inputs inputs = { NULL, 0, false };
+	size_t last = VIEW_NONE;
+	enum tdm_status status = view_inputs_read(options, &inputs, err);
 
-	if (source == VIEW_NONE || muxer == VIEW_NONE ||
-		!view_graph_connect(graph, source, muxer)) {
-		return false;
+	if (status == TDM_OK) {
+		status = view_plan_merge(graph, options, &inputs, NULL, log, &last, err);
+	}
+
+	const bool by_machine = inputs.only_tracedat;
+
+	view_inputs_release(&inputs);
+	if (status != TDM_OK) {
+		return status;
 	}
 	if (options->begin || options->end) {
-		last = view_graph_add(
+		const size_t trimmer = view_graph_add(
 			graph, VIEW_FILTER, "trimmer", "utils", "trimmer", trimmer_params(options));
-		if (last == VIEW_NONE || !view_graph_connect(graph, muxer, last)) {
-			return false;
+
+		if (trimmer == VIEW_NONE || !view_graph_connect(graph, last, trimmer)) {
+			return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a graph");
 		}
+		last = trimmer;
 	}
 
 	const size_t text =
-		view_graph_add(graph, VIEW_SINK, "text", "text", "pretty", text_params());
+		view_graph_add(graph, VIEW_SINK, "text", "text", "pretty", text_params(by_machine));
 
-	return text != VIEW_NONE && view_graph_connect(graph, last, text);
+	return text != VIEW_NONE && view_graph_connect(graph, last, text)
+		       ? TDM_OK
+		       : tdm_fail(err, TDM_ERR_NOMEM, "no memory for a graph");
 }
 
 static int show(const struct cli_command *command, const struct view_options *options)
@@ -191,10 +207,10 @@ static int show(const struct cli_command *command, const struct view_options *op
 	char folder[PATH_MAX];
 	int exit_status = TDM_EXIT_FAILED;
 
-	plugin_find_folder(folder);
-	if (!describe(&graph, options)) {
-		const struct tdm_error err = { TDM_ERR_NOMEM, "no memory for a graph" };
+	struct tdm_error err = { .status = TDM_OK };
 
+	plugin_find_folder(folder);
+	if (describe(&graph, options, &command->log, &err) != TDM_OK) {
 		exit_status = cli_failed(command, &err);
 	} else if (options->run_args) {
 		view_graph_print(&graph, folder);
@@ -221,6 +237,8 @@ enum {
 	OPT_CLOCK_HZ,
 	OPT_BEGIN,
 	OPT_END,
+	OPT_OFFSET,
+	OPT_SECRET_FILE,
 	OPT_NO_PRINT,
 	OPT_NO_SYMBOLS,
 	OPT_RUN_ARGS
@@ -267,6 +285,11 @@ static int take_option(struct cli_command *command, struct view_options *options
 	case OPT_END:
 		options->end = optarg;
 		return -1;
+	case OPT_OFFSET:
+		return cli_named_add(&options->offsets, optarg) ? -1 : TDM_EXIT_FAILED;
+	case OPT_SECRET_FILE:
+		options->secret_file = optarg;
+		return -1;
 	case OPT_NO_PRINT:
 		options->no_print = true;
 		return -1;
@@ -291,6 +314,8 @@ int tdm_view_main(int argc, char **argv)
 		{ "clock-hz", required_argument, NULL, OPT_CLOCK_HZ },
 		{ "begin", required_argument, NULL, OPT_BEGIN },
 		{ "end", required_argument, NULL, OPT_END },
+		{ "offset", required_argument, NULL, OPT_OFFSET },
+		{ "secret-file", required_argument, NULL, OPT_SECRET_FILE },
 		{ "no-print", no_argument, NULL, OPT_NO_PRINT },
 		{ "no-symbols", no_argument, NULL, OPT_NO_SYMBOLS },
 		{ "run-args", no_argument, NULL, OPT_RUN_ARGS },
@@ -319,6 +344,7 @@ int tdm_view_main(int argc, char **argv)
 	}
 	cli_named_release(&options.inputs);
 	cli_named_release(&options.corrections);
+	cli_named_release(&options.offsets);
 	free(options.buffers);
 	return exit_status;
 }

@@ -2,6 +2,7 @@
 #include "clock/flt_host_clock.h"
 #include "clock/flt_priv.h"
 #include "params.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,19 @@ static const struct ir_mirror_ops mirror_ops = {
 
 /* ---- parameters ---- */
 
+/* A constant given by hand instead of a file: "offset:NS". */
+static bool parse_offset(const char *text, int64_t *offset_ns)
+{
+	char *end = NULL;
+
+	if (strncmp(text, "offset:", 7) != 0 || !text[7]) {
+		return false;
+	}
+	errno = 0;
+	*offset_ns = strtoll(text + 7, &end, 10);
+	return !*end && errno == 0;
+}
+
 static bool is_address(const char *text)
 {
 	return strncmp(text, "tcp:", 4) == 0 || strncmp(text, "unix:", 5) == 0 ||
@@ -116,6 +130,14 @@ static enum tdm_status open_corrections(
 					: strcmp(missing, "pass") == 0           ? FLT_MISSING_PASS
 										 : FLT_MISSING_FAIL;
 		return open_service(component, params, err);
+	}
+	int64_t offset_ns = 0;
+
+	if (parse_offset(component->corrections, &offset_ns)) {
+		component->mapping.timeline = tdm_timeline_from_offset(offset_ns, 0);
+		component->mapping.last_reading = UINT64_MAX;
+		return component->mapping.timeline ? TDM_OK
+						   : tdm_fail(err, TDM_ERR_NOMEM, "No memory");
 	}
 	component->on_missing =
 		missing && strcmp(missing, "pass") == 0 ? FLT_MISSING_PASS : FLT_MISSING_FAIL;
@@ -159,7 +181,20 @@ static enum tdm_status read_host_clock(
 	const char *host_uuid =
 		mapping->timeline ? tdm_timeline_get_info(mapping->timeline).host_uuid : NULL;
 
-	return flt_host_clock_epoch(text, host_uuid, &mapping->epoch_ns, err);
+	struct flt_host_clock clock;
+	const enum tdm_status status = flt_host_clock_epoch(text, host_uuid, &clock, err);
+
+	if (status == TDM_OK) {
+		mapping->epoch_ns = clock.epoch_ns;
+		if (clock.differ) {
+			TDM_WARNING(&component->report.log,
+				"Traces of the host have different offsets from the epoch, that of %s is used: host-clock=%s, epoch-ns=%" PRId64,
+				host_uuid ? "the correction's host clock, else the first,"
+					  : "the first",
+				text, clock.epoch_ns);
+		}
+	}
+	return status;
 }
 
 static enum tdm_status read_params(

@@ -17,6 +17,7 @@
 struct search {
 	const char *host_uuid;
 	bool found, exact; /* exact: the clock with host_uuid */
+	bool differ;
 	int64_t epoch_ns;
 	unsigned int traces;
 	char last_fault[256];
@@ -58,6 +59,7 @@ static void take_clock(struct search *search, const bt_clock_class *clock, uint6
 			    (tdm_i128)cycles * 1000000000 / bt_clock_class_get_frequency(clock);
 	const bool exact = search->host_uuid && strcasecmp(id, search->host_uuid) == 0;
 
+	search->differ = search->differ || (search->found && ns != search->epoch_ns);
 	if (ns >= INT64_MIN && ns <= INT64_MAX && (!search->found || (exact && !search->exact))) {
 		search->epoch_ns = (int64_t)ns;
 		search->found = true;
@@ -159,7 +161,7 @@ static void walk(struct search *search, const bt_component_class_source *source_
 	struct stat st;
 	struct dirent **entries = NULL;
 
-	if (depth > MAX_DEPTH || search->traces >= MAX_TRACES || search->exact) {
+	if (depth > MAX_DEPTH || search->traces >= MAX_TRACES) {
 		return;
 	}
 	if (snprintf(path, sizeof(path), "%s/metadata", dir) >= (int)sizeof(path)) {
@@ -189,7 +191,7 @@ static void walk(struct search *search, const bt_component_class_source *source_
 }
 
 enum tdm_status flt_host_clock_epoch(
-	const char *dir, const char *host_uuid, int64_t *epoch_ns, struct tdm_error *err)
+	const char *dir, const char *host_uuid, struct flt_host_clock *clock, struct tdm_error *err)
 {
 	struct search search = { .host_uuid = host_uuid };
 	const bt_plugin *ctf = NULL;
@@ -221,6 +223,7 @@ enum tdm_status flt_host_clock_epoch(
 		return tdm_fail(err, TDM_ERR_FORMAT, "host-clock: no trace with a clock in %s%s%s",
 			dir, search.last_fault[0] ? ": " : "", search.last_fault);
 	}
-	*epoch_ns = search.epoch_ns;
+	clock->epoch_ns = search.epoch_ns;
+	clock->differ = search.differ;
 	return TDM_OK;
 }

@@ -6,17 +6,24 @@
 #define TANDEM_FLT_HOST_CLOCK_H
 
 #include "compat.h"
+#include <stdbool.h>
 #include <tandem/status.h>
+
+/* What the clocks below a directory say. */
+struct flt_host_clock {
+	int64_t epoch_ns; /* reading + this = Unix time */
+	bool differ; /* traces below the directory have different offsets; epoch_ns is of the one meant */
+};
 
 /**
  * Reads what a CTF trace adds to its clock's readings to get Unix time.
  *
  * @param dir        A trace directory, or one above several, as LTTng lays them out.
  * @param host_uuid  Which clock is meant where there are several; NULL or not found: the first.
- * @param epoch_ns   Receives it.
+ * @param clock      Receives it.
  * @retval TDM_ERR_IO, TDM_ERR_FORMAT  No trace there, or none that can be read; @p err says which and why.
  */
-enum tdm_status flt_host_clock_epoch(
-	const char *dir, const char *host_uuid, int64_t *epoch_ns, struct tdm_error *err);
+enum tdm_status flt_host_clock_epoch(const char *dir, const char *host_uuid,
+	struct flt_host_clock *clock, struct tdm_error *err);
 
 #endif

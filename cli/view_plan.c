@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "view_plan.h"
+#include "clock/flt_host_clock.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INSERTED BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
+
+struct plan {
+	struct view_graph *graph;
+	const struct view_options *options;
+	const struct view_inputs *inputs;
+	const struct view_input *only;
+	const struct tdm_log *log;
+	size_t muxer;
+	size_t made; /* components so far, for unique names */
+	/* The host's epoch: what its readings are away from Unix time. */
+	bool has_epoch;
+	int64_t epoch_ns;
+	const char *epoch_dir; /* the trace that says so; NULL = epoch_ns is all */
+};
+
+static enum tdm_status no_memory(struct tdm_error *err)
+{
+	return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a graph");
+}
+
+static bool is_wanted(const struct plan *plan, const struct view_input *input)
+{
+	return !plan->only || plan->only == input;
+}
+
+/* ---- the host's epoch ---- */
+
+static enum tdm_status epoch_of_file(
+	struct plan *plan, const struct view_input *input, struct tdm_error *err)
+{
+	const struct tdm_stamp_options how = { .raw = false };
+	struct tdm_trace *trace = NULL;
+	const enum tdm_status status = tdm_trace_open(input->path, &how, NULL, &trace, err);
+
+	if (status != TDM_OK) {
+		return status;
+	}
+	plan->epoch_ns = tdm_trace_get_info(trace)->date_offset_ns;
+	plan->has_epoch = true;
+	tdm_trace_close(trace);
+	return TDM_OK;
+}
+
+static enum tdm_status find_epoch(struct plan *plan, struct tdm_error *err)
+{
+	/* A CTF trace of the host says it best: LTTng's clocks have one, trace.dat and perf.data mostly none. */
+	for (size_t i = 0; i < plan->inputs->count; i++) {
+		const struct view_input *input = &plan->inputs->items[i];
+
+		if (input->is_host && input->kind == VIEW_CTF) {
+			struct flt_host_clock clock;
+			const enum tdm_status status =
+				flt_host_clock_epoch(input->path, NULL, &clock, err);
+
+			if (status == TDM_OK) {
+				plan->has_epoch = true;
+				plan->epoch_ns = clock.epoch_ns;
+				plan->epoch_dir = input->path;
+			}
+			return status;
+		}
+	}
+	for (size_t i = 0; i < plan->inputs->count; i++) {
+		const struct view_input *input = &plan->inputs->items[i];
+
+		if (input->is_host && (input->kind == VIEW_TRACEDAT || input->kind == VIEW_PERF)) {
+			return epoch_of_file(plan, input, err);
+		}
+	}
+	return TDM_OK;
+}
+
+/* ---- components ---- */
+
+static size_t add(struct plan *plan, enum view_kind kind, const struct view_input *input,
+	const char *plugin, const char *class, bt_value *params)
+{
+	char name[80];
+
+	if (!params) {
+		return VIEW_NONE;
+	}
+	snprintf(name, sizeof(name), "%s-%zu", input->name, plan->made++);
+	for (char *at = name; *at; at++) {
+		/* A dot or colon means something in "-x A:B". */
+		if (*at == '.') {
+			*at = '_';
+		}
+	}
+	return view_graph_add(plan->graph, kind, name, plugin, class, params);
+}
+
+/* The clock filter of a guest; ports: as many as its source has. */
+static bt_value *filter_params(
+	const struct plan *plan, const struct view_input *input, uint64_t ports)
+{
+	bt_value *params = bt_value_map_create();
+	bool good = params &&
+		    bt_value_map_insert_string_entry(params, "corrections", input->corrections) ==
+			    INSERTED &&
+		    bt_value_map_insert_string_entry(params, "guest", input->name) == INSERTED;
+
+	if (plan->epoch_dir) {
+		good = good && bt_value_map_insert_string_entry(
+				       params, "host-clock", plan->epoch_dir) == INSERTED;
+	} else if (plan->has_epoch) {
+		good = good && bt_value_map_insert_signed_integer_entry(
+				       params, "host-clock", plan->epoch_ns) == INSERTED;
+	}
+	if (plan->options->secret_file) {
+		good = good && bt_value_map_insert_string_entry(params, "secret-file",
+				       plan->options->secret_file) == INSERTED;
+	}
+	if (ports > 1) {
+		good = good && bt_value_map_insert_signed_integer_entry(
+				       params, "ports", (int64_t)ports) == INSERTED;
+	}
+	if (!good) {
+		bt_value_put_ref(params);
+		return NULL;
+	}
+	return params;
+}
+
+/* Source -> [filter] -> muxer. */
+static enum tdm_status connect_guest(struct plan *plan, const struct view_input *input,
+	size_t source, uint64_t ports, struct tdm_error *err)
+{
+	size_t last = source;
+
+	if (source == VIEW_NONE) {
+		return no_memory(err);
+	}
+	if (!input->is_host && *input->corrections) {
+		last = add(plan, VIEW_FILTER, input, "tandem", "clock",
+			filter_params(plan, input, ports));
+		if (last == VIEW_NONE || !view_graph_connect(plan->graph, source, last)) {
+			return no_memory(err);
+		}
+	}
+	return view_graph_connect(plan->graph, last, plan->muxer) ? TDM_OK : no_memory(err);
+}
+
+/*
+ * A correction that is one segment of slope 1 needs no filter: source.ctf.fs adds a constant for nothing. The guest's
+ * own offset is taken off and the host's put on, so that the result is the same to the nanosecond.
+ */
+static bool constant_shift(
+	const struct plan *plan, const struct view_input *input, int64_t *shift_ns)
+{
+	struct tdm_timeline *timeline = NULL;
+	struct flt_host_clock own;
+	struct tdm_error err;
+	int64_t offset = 0;
+
+	if (!plan->has_epoch || strncmp(input->corrections, "tcp:", 4) == 0 ||
+		strncmp(input->corrections, "unix:", 5) == 0) {
+		return false;
+	}
+	if (strncmp(input->corrections, "offset:", 7) == 0) {
+		if (!cli_parse_int(input->corrections + 7, &offset)) {
+			return false;
+		}
+	} else {
+		bool constant = tdm_timeline_load(input->corrections, &timeline, &err) == TDM_OK &&
+				tdm_timeline_is_constant(timeline, &offset);
+
+		if (constant) {
+			const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
+
+			constant =
+				info.host_unit_hz == 1000000000 && info.guest_unit_hz == 1000000000;
+		}
+		tdm_timeline_destroy(timeline);
+		if (!constant) {
+			return false;
+		}
+	}
+	if (flt_host_clock_epoch(input->path, NULL, &own, &err) != TDM_OK || own.differ) {
+		return false;
+	}
+	return !__builtin_add_overflow(offset, plan->epoch_ns, shift_ns) &&
+	       !__builtin_sub_overflow(*shift_ns, own.epoch_ns, shift_ns);
+}
+
+static enum tdm_status add_ctf(
+	struct plan *plan, const struct view_input *input, struct tdm_error *err)
+{
+	struct view_ctf_list list = { NULL, 0 };
+	struct view_input plain = *input;
+	int64_t shift_ns = 0;
+	enum tdm_status status = view_ctf_find(input->path, &list, err);
+
+	if (!input->is_host && *input->corrections && constant_shift(plan, input, &shift_ns)) {
+		plain.corrections[0] = '\0';
+	}
+	for (size_t i = 0; status == TDM_OK && i < list.count; i++) {
+		const size_t source = add(plan, VIEW_SOURCE, input, "ctf", "fs",
+			view_ctf_params(&list.items[i], shift_ns));
+
+		status = connect_guest(plan, &plain, source, list.items[i].port_count, err);
+	}
+	view_ctf_release(&list);
+	return status;
+}
+
+static enum tdm_status add_live_lttng(
+	struct plan *plan, const struct view_input *input, struct tdm_error *err)
+{
+	bt_value *params = bt_value_map_create();
+	bt_value *inputs = NULL;
+
+	if (!params ||
+		bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) != INSERTED ||
+		bt_value_array_append_string_element(inputs, input->path) !=
+			BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK ||
+		/* The session may begin after the viewer. */
+		bt_value_map_insert_string_entry(params, "session-not-found-action", "continue") !=
+			INSERTED) {
+		bt_value_put_ref(params);
+		return no_memory(err);
+	}
+	return connect_guest(
+		plan, input, add(plan, VIEW_SOURCE, input, "ctf", "lttng-live", params), 1, err);
+}
+
+static enum tdm_status add_live_tandem(
+	struct plan *plan, const struct view_input *input, struct tdm_error *err)
+{
+	bt_value *params = bt_value_map_create();
+
+	if (!params || bt_value_map_insert_string_entry(params, "url", input->path) != INSERTED ||
+		(plan->options->secret_file &&
+			bt_value_map_insert_string_entry(
+				params, "secret-file", plan->options->secret_file) != INSERTED)) {
+		bt_value_put_ref(params);
+		return no_memory(err);
+	}
+	/* It corrects itself. */
+	struct view_input plain = *input;
+
+	plain.corrections[0] = '\0';
+	return connect_guest(
+		plan, &plain, add(plan, VIEW_SOURCE, input, "tandem", "live", params), 1, err);
+}
+
+static enum tdm_status add_perf(
+	struct plan *plan, const struct view_input *input, struct tdm_error *err)
+{
+	const struct tdm_stamp_options how = { .raw = false };
+	struct view_input plain = *input;
+	struct tdm_trace *trace = NULL;
+	bt_value *params = bt_value_map_create();
+	bt_value *inputs = NULL;
+	bool unix_time = false;
+
+	plain.corrections[0] = '\0';
+	if (tdm_trace_open(input->path, &how, NULL, &trace, err) == TDM_OK) {
+		unix_time = tdm_trace_get_info(trace)->is_unix_time;
+		tdm_trace_close(trace);
+	}
+	/* Raw readings of the host's trace clock, or mapped onto them: they get the host's epoch as its CTF does. */
+	const int64_t shift_ns = plan->epoch_dir && !unix_time ? plan->epoch_ns : 0;
+
+	if (!params ||
+		bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) != INSERTED ||
+		bt_value_array_append_string_element(inputs, input->path) !=
+			BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK ||
+		(!input->is_host && *input->corrections &&
+			bt_value_map_insert_string_entry(
+				params, "corrections", input->corrections) != INSERTED) ||
+		(shift_ns && bt_value_map_insert_signed_integer_entry(
+				     params, "clock-offset-ns", shift_ns) != INSERTED) ||
+		bt_value_map_insert_string_entry(params, "names", plan->options->names) !=
+			INSERTED) {
+		bt_value_put_ref(params);
+		return no_memory(err);
+	}
+	return connect_guest(
+		plan, &plain, add(plan, VIEW_SOURCE, input, "tandem", "perf", params), 1, err);
+}
+
+/* All trace.dat inputs go into one component, which sees how they are tied. */
+static enum tdm_status add_tracedat(struct plan *plan, struct tdm_error *err)
+{
+	const size_t count = plan->inputs->count;
+	bool *chosen = calloc(count + 1, sizeof(*chosen));
+	struct view_input first = { .kind = VIEW_TRACEDAT };
+	enum tdm_status status = TDM_OK;
+	bool any = false;
+
+	if (!chosen) {
+		return no_memory(err);
+	}
+	for (size_t i = 0; i < count; i++) {
+		chosen[i] = plan->inputs->items[i].kind == VIEW_TRACEDAT &&
+			    is_wanted(plan, &plan->inputs->items[i]);
+		any = any || chosen[i];
+	}
+	if (any) {
+		snprintf(first.name, sizeof(first.name), "tracedat");
+		status = connect_guest(plan, &first,
+			add(plan, VIEW_SOURCE, &first, "tandem", "tracedat",
+				view_tracedat_params(plan->options, chosen,
+					plan->epoch_dir ? plan->epoch_ns : 0)),
+			1, err);
+	}
+	free(chosen);
+	return status;
+}
+
+/* Says once of each guest that nothing puts it on the host's clock. */
+static void say_unrelated(const struct plan *plan, const struct view_input *input)
+{
+	if (plan->inputs->count > 1 && !input->is_host && !*input->corrections &&
+		(input->kind == VIEW_CTF || input->kind == VIEW_LIVE_LTTNG)) {
+		TDM_WARNING(plan->log,
+			"Nothing relates the clock of \"%s\" to the host's, it is merged by its own: give --corrections %s=FILE "
+			"(of tandem sync) or --offset %s=NS: input=%s",
+			input->name, input->name, input->name, input->path);
+	}
+}
+
+enum tdm_status view_plan_merge(struct view_graph *graph, const struct view_options *options,
+	const struct view_inputs *inputs, const struct view_input *only, const struct tdm_log *log,
+	size_t *muxer, struct tdm_error *err)
+{
+	struct plan plan = {
+		.graph = graph, .options = options, .inputs = inputs, .only = only, .log = log
+	};
+	enum tdm_status status = TDM_OK;
+
+	plan.muxer = view_graph_add(graph, VIEW_FILTER, "muxer", "utils", "muxer", NULL);
+	*muxer = plan.muxer;
+	if (plan.muxer == VIEW_NONE) {
+		return no_memory(err);
+	}
+	if (!inputs->only_tracedat) {
+		status = find_epoch(&plan, err);
+	}
+	if (status == TDM_OK) {
+		status = add_tracedat(&plan, err);
+	}
+	for (size_t i = 0; status == TDM_OK && i < inputs->count; i++) {
+		const struct view_input *input = &inputs->items[i];
+
+		if (!is_wanted(&plan, input)) {
+			continue;
+		}
+		say_unrelated(&plan, input);
+		switch (input->kind) {
+		case VIEW_CTF:
+			status = add_ctf(&plan, input, err);
+			break;
+		case VIEW_LIVE_LTTNG:
+			status = add_live_lttng(&plan, input, err);
+			break;
+		case VIEW_LIVE_TANDEM:
+			status = add_live_tandem(&plan, input, err);
+			break;
+		case VIEW_PERF:
+			status = add_perf(&plan, input, err);
+			break;
+		case VIEW_TRACEDAT:
+			break; /* added above */
+		}
+	}
+	return status;
+}
