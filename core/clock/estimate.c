@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimate_priv.h"
+#include "estimate_run.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *tdm_grade_name(enum tdm_grade grade)
+{
+	static const char *const names[] = {
+		[TDM_GRADE_UNSYNCED] = "unsynced",
+		[TDM_GRADE_WEAK] = "weak",
+		[TDM_GRADE_BOUNDED] = "bounded",
+		[TDM_GRADE_EXACT] = "exact",
+	};
+
+	return names[grade];
+}
+
+static void release(struct estimate *est)
+{
+	free(est->samples);
+	free(est->windows);
+	free(est->stretches);
+	free(est->epochs);
+}
+
+static enum tdm_status no_memory(struct tdm_error *err)
+{
+	return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the estimate");
+}
+
+/* Fits each stretch on its sure windows, places what lies between, fits again. */
+static enum tdm_status fit_all(struct estimate *est, struct tdm_error *err)
+{
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		struct stretch *stretch = &est->stretches[s];
+
+		stretch->count = stretch->sure_count;
+		if (!fit_stretch(est, stretch) || !bound_stretch(est, stretch)) {
+			return no_memory(err);
+		}
+	}
+	bound_breaks(est);
+	change_place(est);
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		struct stretch *stretch = &est->stretches[s];
+
+		if (stretch->count != stretch->sure_count && !fit_stretch(est, stretch)) {
+			return no_memory(err);
+		}
+	}
+	bound_widen(est);
+	for (size_t i = 0; i < est->window_count; i++) {
+		struct window *window = &est->windows[i];
+
+		window->y = fmax(window->low, fmin(window->high, window->y));
+	}
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		struct stretch *stretch = &est->stretches[s];
+
+		stretch->slope_first =
+			fmax(stretch->rate_low, fmin(stretch->rate_high, stretch->slope_first));
+		stretch->slope_last =
+			fmax(stretch->rate_low, fmin(stretch->rate_high, stretch->slope_last));
+	}
+	change_meet(est);
+	return TDM_OK;
+}
+
+static enum tdm_status run(struct estimate *est, struct tdm_error *err)
+{
+	enum tdm_status status = select_samples(est, err);
+
+	if (status == TDM_OK) {
+		status = segment_windows(est, err);
+	}
+	if (status != TDM_OK) {
+		return status;
+	}
+
+	const uint64_t unbelievable = est->quality.unbelievable;
+
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		if (!fit_disbelieve(est, &est->stretches[s])) {
+			return no_memory(err);
+		}
+	}
+	if (est->quality.unbelievable != unbelievable) {
+		if (!select_measure(est)) {
+			return no_memory(err);
+		}
+		status = segment_windows(est, err);
+	}
+	return status == TDM_OK ? fit_all(est, err) : status;
+}
+
+static void count_used(struct estimate *est)
+{
+	for (size_t i = 0; i < est->window_count; i++) {
+		est->quality.used += est->windows[i].believed;
+	}
+	est->quality.windows = est->window_count;
+}
+
+/* A time in ns as host units. */
+static uint64_t in_units(const struct estimate *est, double ns)
+{
+	return ns > 0 ? (uint64_t)llround(ns / est->host_unit_ns) : 0;
+}
+
+static uint64_t sorted_at(const struct estimate *est, double *values, size_t count, size_t at)
+{
+	return count ? in_units(est, values[at < count ? at : count - 1]) : 0;
+}
+
+/* Figures for the report; they steer nothing. */
+static bool judge(struct estimate *est)
+{
+	struct tdm_quality *quality = &est->quality;
+	double *bounds = malloc((est->window_count + 1) * sizeof(double));
+	double *spreads = malloc((est->window_count + 1) * sizeof(double));
+	double *trips = malloc((est->sample_count + 1) * sizeof(double));
+	double forward = INFINITY;
+	double backward = INFINITY;
+	double doubt = 0;
+	size_t trip_count = 0;
+	size_t longest = 0;
+
+	if (!bounds || !spreads || !trips) {
+		free(bounds);
+		free(spreads);
+		free(trips);
+		return false;
+	}
+	count_used(est);
+	for (size_t i = 0; i < est->window_count; i++) {
+		const struct window *window = &est->windows[i];
+
+		bounds[i] = (window->high - window->low) / 2;
+		spreads[i] = window->has_z ? sqrt(window->variance) : 0;
+		for (size_t j = 0; j < window->count; j++) {
+			const struct sample *sample = &est->samples[window->first + j];
+
+			if (sample->believed) {
+				trips[trip_count++] = sample->upper - sample->lower;
+			}
+		}
+		forward = fmin(forward, window->y - window->lower);
+		backward = fmin(backward, window->upper - window->y);
+	}
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		const struct stretch *stretch = &est->stretches[s];
+
+		doubt += s ? stretch->told_to - stretch->told_from : 0;
+		quality->ambiguous |= s && stretch->is_overlap;
+		if (stretch->count > est->stretches[longest].count) {
+			longest = s;
+		}
+	}
+	qsort(bounds, est->window_count, sizeof(double), compare_doubles);
+	qsort(spreads, est->window_count, sizeof(double), compare_doubles);
+	qsort(trips, trip_count, sizeof(double), compare_doubles);
+	quality->median_bound = sorted_at(est, bounds, est->window_count, est->window_count / 2);
+	quality->worst_bound = sorted_at(est, bounds, est->window_count, est->window_count - 1);
+	quality->median_spread = sorted_at(est, spreads, est->window_count, est->window_count / 2);
+	quality->worst_spread = sorted_at(est, spreads, est->window_count, est->window_count - 1);
+	quality->median_round_trip = sorted_at(est, trips, trip_count, trip_count / 2);
+	quality->forward_least = in_units(est, forward);
+	quality->backward_least = in_units(est, backward);
+	quality->noisy = trip_count >= 10 &&
+			 trips[trip_count * 9 / 10] > 50 * fmax(trips[trip_count / 10], 1);
+	/* Delayed acknowledgements come after 40 ms. */
+	quality->stalled = trip_count && trips[trip_count / 2] > 20e6;
+	quality->doubt =
+		(uint64_t)llround(doubt / est->host_unit_ns * (double)est->den / (double)est->num);
+
+	const struct stretch *stretch = &est->stretches[longest];
+	const struct window *first = &est->windows[stretch->first];
+	const struct window *last = first + stretch->count - 1;
+	const double nominal = (double)est->host_hz / (double)est->guest_hz;
+	const double slope = stretch->count > 1 ? (last->y - first->y) / (last->x - first->x)
+						: stretch->slope_first;
+
+	quality->rate_ppb =
+		llround(((1 + slope) * ((double)est->num / (double)est->den) / nominal - 1) * 1e9);
+	quality->grade = est->window_count > 1 && last->x - first->x > 1e9 * LONE_SESSION_S
+				 ? TDM_GRADE_BOUNDED
+				 : TDM_GRADE_WEAK;
+	free(bounds);
+	free(spreads);
+	free(trips);
+	return true;
+}
+
+static enum tdm_status make_timeline(const struct estimate *est, bool thin,
+	struct tdm_timeline **timeline, struct tdm_error *err)
+{
+	const struct tdm_exchange_log_info log = tdm_exchange_log_get_info(est->log);
+	const struct tdm_quality *quality = &est->quality;
+	const struct tdm_epoch_offset *epoch = &log.epoch[TDM_SIDE_HOST];
+	const struct tdm_timeline_info info = {
+		.host_uuid = log.host_uuid,
+		.host_clock = log.host_clock,
+		.guest_uuid = log.guest_uuid,
+		.guest_clock = log.guest_clock,
+		.host_unit_hz = log.host_unit_hz,
+		.guest_unit_hz = log.guest_unit_hz,
+		.has_epoch = epoch->is_known,
+		.epoch_offset_ns = epoch->offset_ns,
+		.epoch_width_ns = epoch->width_ns,
+		.made = log.made,
+		.method = quality->grade == TDM_GRADE_WEAK ? "offset-only" : "bounded",
+		.stamps = log.stamps,
+		.has_counts = true,
+		.samples = quality->samples,
+		.used = quality->used,
+		.bogus = quality->bad_stamps + quality->outvoted + quality->unbelievable +
+			 quality->stray,
+		.lost = quality->lost,
+		.rate_ppb = log.rate_ppb,
+	};
+	struct tdm_timeline *made = tdm_timeline_create();
+
+	if (!made) {
+		return no_memory(err);
+	}
+
+	enum tdm_status status = tdm_timeline_set_info(made, &info, err);
+
+	if (status == TDM_OK) {
+		status = knots_emit(est, thin, made, err);
+	}
+	if (status != TDM_OK) {
+		tdm_timeline_destroy(made);
+		return status;
+	}
+	*timeline = made;
+	return TDM_OK;
+}
+
+enum tdm_status estimate_run(const struct tdm_exchange_log *log, bool thin,
+	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err)
+{
+	const struct tdm_exchange_log_info info = tdm_exchange_log_get_info(log);
+	struct estimate est = { .log = log,
+		.host_hz = info.host_unit_hz,
+		.guest_hz = info.guest_unit_hz,
+		.num = info.host_unit_hz,
+		.den = info.guest_unit_hz,
+		.host_unit_ns = 1e9 / (double)info.host_unit_hz,
+		.rho = (double)info.rate_ppb * 1e-9 };
+
+	*timeline = NULL;
+
+	enum tdm_status status = run(&est, err);
+
+	if (status == TDM_OK && !judge(&est)) {
+		status = no_memory(err);
+	}
+	if (status == TDM_OK) {
+		status = make_timeline(&est, thin, timeline, err);
+	}
+	if (quality) {
+		*quality = est.quality;
+	}
+	release(&est);
+	return status;
+}
+
+enum tdm_status tdm_estimate(const struct tdm_exchange_log *log, struct tdm_timeline **timeline,
+	struct tdm_quality *quality, struct tdm_error *err)
+{
+	return estimate_run(log, true, timeline, quality, err);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * estimate_priv.h - what the steps of an estimate hand to each other.
+ *
+ * Inside an estimate times are doubles in ns relative to the first exchange: x is guest time at the nominal rate, y is
+ * host time less x. Both stay small, so a double keeps far below 1 ns; readings become doubles in select.c and
+ * knots become readings in knots.c, in 128 bits.
+ */
+#ifndef TANDEM_ESTIMATE_PRIV_H
+#define TANDEM_ESTIMATE_PRIV_H
+
+#include <tandem/estimate.h>
+#include <tandem/wide.h>
+
+enum {
+	WINDOW_SAMPLES = 64, /* the most exchanges of a burst that are looked at together */
+};
+
+/* No oscillator and no steering daemon is further from the nominal rate than this. */
+#define RATE_CAP 500e-6
+
+/* One exchange as two statements: the relation is not below lower at x_lower, nor above upper at x_upper. */
+struct sample {
+	struct tdm_exchange stamps;
+	uint64_t seq;
+	double x_lower, lower;
+	double x_upper, upper;
+	double slack; /* by how much both were relaxed: widths of what the stamps went through */
+	bool bound_only;
+	bool believed;
+};
+
+/* Up to WINDOW_SAMPLES exchanges of one burst. */
+struct window {
+	size_t first, count; /* samples */
+	uint32_t believed;
+	uint32_t epoch;                        /* ordinal of the epoch it lies in */
+	double x;                              /* its middle */
+	double x_lower, lower, x_upper, upper; /* the tightest statement of each direction */
+	double shrink; /* by how much each may be narrowed and still be expected to hold */
+	bool has_z;
+	double z, variance; /* measured relation at x; variance is infinite for nothing measured */
+	/* Results. */
+	double y;         /* estimate */
+	double low, high; /* bound */
+};
+
+/* Windows [first, first + count) share one rate, give or take rho. */
+struct stretch {
+	size_t first, count;
+	size_t sure_first,
+		sure_count; /* those that certainly do: not in a range where the break may be */
+	enum tdm_segment_kind kind; /* of the break before it */
+	bool has_mark;
+	double mark;                    /* x at which the guest saw the break */
+	double rate_low, rate_high;     /* limits of the momentary rate */
+	double slope_first, slope_last; /* of the estimate at its ends */
+	/* The break before it: where it must be by the bound, and where it is by the estimate, in x. */
+	double doubt_from, doubt_to;
+	double told_from, told_to;
+	bool is_overlap; /* guest readings went back: both stretches hold some of them */
+	bool is_bend;    /* the lines meet: the rate changed and nothing else */
+	double change;   /* from here on this stretch is used */
+	double ceiling; /* host time (x + y) that the stretch before does not pass, nor this one undercut */
+};
+
+struct estimate {
+	const struct tdm_exchange_log *log;
+	uint64_t host_hz, guest_hz; /* as the log says */
+	/* x in host units = guest distance * num / den. */
+	uint64_t num, den;
+	double host_unit_ns;
+	double rate_center; /* of the cap: 0, or what was measured where the nominal rate is none */
+	double rho;
+	uint64_t guest_ref, host_ref;
+	double slope; /* typical slope of y, for looking at one burst */
+	struct sample *samples;
+	size_t sample_count;
+	struct window *windows;
+	size_t window_count;
+	struct stretch *stretches;
+	size_t stretch_count, stretch_room;
+	struct tdm_epoch_record *epochs; /* sorted */
+	size_t epoch_count;
+	double usual_width; /* of a window's tightest statements: a low quantile */
+	double round_trip_low, round_trip_middle;
+	struct tdm_quality quality;
+};
+
+/* select.c */
+
+/** Orders and cleans the log's exchanges and puts them in windows. TDM_ERR_RANGE where none is left. */
+enum tdm_status select_samples(struct estimate *est, struct tdm_error *err);
+
+/** Measures each window anew from its believed samples; windows without any are taken out. False without memory. */
+bool select_measure(struct estimate *est);
+
+/** The host time of a guest reading and its y, in host units; may lie outside 64 bits. */
+tdm_i128 select_host(const struct estimate *est, uint64_t guest, double y);
+
+/** Guest reading nearest to an x, held inside the readings that a file may have. */
+uint64_t select_guest(const struct estimate *est, double x);
+
+/** x of a guest reading. */
+double select_x(const struct estimate *est, uint64_t guest);
+
+/* segment.c */
+
+/** Finds the breaks; windows that contradict all around them are taken out. */
+enum tdm_status segment_windows(struct estimate *est, struct tdm_error *err);
+
+/** Limits of the momentary rate that the windows of a stretch allow. */
+void segment_rates(const struct estimate *est, struct stretch *stretch);
+
+/* fit.c */
+
+/** Estimates y at each window of a stretch. False without memory. */
+bool fit_stretch(struct estimate *est, struct stretch *stretch);
+
+/** Takes out samples that travelled faster than can be; their windows are not measured anew. False without memory. */
+bool fit_disbelieve(struct estimate *est, struct stretch *stretch);
+
+/* bound.c */
+
+/** Bounds y at each window of a stretch by its sure samples. False without memory. */
+bool bound_stretch(struct estimate *est, struct stretch *stretch);
+
+/** The bound that a stretch's sure windows give at any x. */
+void bound_at(const struct estimate *est, const struct stretch *stretch, double x, double *low,
+	double *high);
+
+/** The estimate of a stretch at any x. */
+double bound_estimate_at(const struct estimate *est, const struct stretch *stretch, double x);
+
+/** Finds where each break may be, by the bound. */
+void bound_breaks(struct estimate *est);
+
+/** Widens the bound of windows that may lie on either side of a break. */
+void bound_widen(struct estimate *est);
+
+/* change.c */
+
+/** Gives the windows around each break to the stretch that explains them, and says where the estimate changes over. */
+void change_place(struct estimate *est);
+void change_meet(struct estimate *est);
+
+/* knots.c */
+
+/** Adds segments, knots and doubt ranges to an empty timeline; without thinning there is a knot for each window. */
+enum tdm_status knots_emit(const struct estimate *est, bool thin, struct tdm_timeline *timeline,
+	struct tdm_error *err);
+
+/** For qsort() of doubles. */
+int compare_doubles(const void *a, const void *b);
+
+#endif

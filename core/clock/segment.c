@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimate_priv.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+	LOOK_AHEAD = 6, /* windows that are asked whether a contradiction lasts */
+	WEIGHT_CAP = 8, /* samples of a window that count there */
+};
+
+struct point {
+	double x, y;
+};
+
+/*
+ * What is known of a stretch's rate while windows are added to its right end.
+ *
+ * Between two windows the average slope of y is at least (lower_j - upper_i) / (x_j - x_i) and at most
+ * (upper_j - lower_i) / (x_j - x_i). The extremes over all i lie on convex chains: only the lower chain of the upper
+ * points and the upper chain of the lower points are kept, and the tangent is found by bisection.
+ */
+struct chain {
+	struct point *uppers; /* lower convex chain */
+	struct point *lowers; /* upper convex chain */
+	size_t upper_count, lower_count;
+	double slope_low, slope_high; /* all average slopes lie between */
+	double rho;
+};
+
+static double turn(const struct point *a, const struct point *b, const struct point *c)
+{
+	return (b->x - a->x) * (c->y - a->y) - (b->y - a->y) * (c->x - a->x);
+}
+
+static void push_point(struct point *points, size_t *count, struct point point, double sign)
+{
+	while (*count >= 2 && sign * turn(&points[*count - 2], &points[*count - 1], &point) <= 0) {
+		(*count)--;
+	}
+	points[(*count)++] = point;
+}
+
+/* Greatest (sign 1) or least (sign -1) slope from a point of the chain to one on its right. */
+static double tangent(const struct point *points, size_t count, struct point to, double sign)
+{
+	size_t low = 0;
+	size_t high = count - 1;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		/* Seen from the point, does the chain go on turning outwards? */
+		if (sign * turn(&points[middle], &points[middle + 1], &to) > 0) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return (to.y - points[low].y) / (to.x - points[low].x);
+}
+
+/* Statements of a window as a chain sees them: mirrored where it runs to the left, narrowed where asked. */
+struct view {
+	struct point lower, upper;
+};
+
+static struct view view_of(const struct window *window, bool mirrored, bool narrowed)
+{
+	const double shrink = narrowed ? window->shrink : 0;
+	const double sign = mirrored ? -1 : 1;
+	const struct view view = {
+		.lower = { sign * window->x_lower, window->lower + shrink },
+		.upper = { sign * window->x_upper, window->upper - shrink },
+	};
+
+	return view;
+}
+
+static bool chain_init(struct chain *chain, const struct estimate *est, size_t room, bool mirrored)
+{
+	const double center = mirrored ? -est->rate_center : est->rate_center;
+
+	*chain = (struct chain){ .uppers = malloc((room + 1) * sizeof(*chain->uppers)),
+		.lowers = malloc((room + 1) * sizeof(*chain->lowers)),
+		.slope_low = center - RATE_CAP,
+		.slope_high = center + RATE_CAP,
+		.rho = est->rho };
+	return chain->uppers && chain->lowers;
+}
+
+static void chain_reset(struct chain *chain, double center)
+{
+	chain->upper_count = 0;
+	chain->lower_count = 0;
+	chain->slope_low = center - RATE_CAP;
+	chain->slope_high = center + RATE_CAP;
+}
+
+static void chain_release(struct chain *chain)
+{
+	free(chain->uppers);
+	free(chain->lowers);
+}
+
+/* The chain's slopes as they would be with this window. False where no rate within rho of a constant is left. */
+static bool chain_try(
+	const struct chain *chain, const struct view *view, double *slope_low, double *slope_high)
+{
+	*slope_low = chain->slope_low;
+	*slope_high = chain->slope_high;
+	if (chain->upper_count) {
+		const double least = tangent(chain->uppers, chain->upper_count, view->lower, 1);
+		const double most = tangent(chain->lowers, chain->lower_count, view->upper, -1);
+
+		*slope_low = least > *slope_low ? least : *slope_low;
+		*slope_high = most < *slope_high ? most : *slope_high;
+	}
+	return *slope_low <= *slope_high + 2 * chain->rho;
+}
+
+static void chain_push(struct chain *chain, const struct view *view)
+{
+	double low;
+	double high;
+
+	(void)chain_try(chain, view, &low, &high);
+	chain->slope_low = low;
+	chain->slope_high = high;
+	push_point(chain->uppers, &chain->upper_count, view->upper, 1);
+	push_point(chain->lowers, &chain->lower_count, view->lower, -1);
+}
+
+static unsigned int weight(const struct window *window)
+{
+	return window->believed < WEIGHT_CAP ? window->believed : WEIGHT_CAP;
+}
+
+/* True where guest readings went back, or the guest said so: nothing before and after may be compared. */
+static bool is_cut(const struct window *before, const struct window *window)
+{
+	const double x = before->x_lower > before->x_upper ? before->x_lower : before->x_upper;
+
+	return window->epoch != before->epoch || window->x_lower <= x || window->x_upper <= x;
+}
+
+/* Do most of the next windows agree with this one that the stretch has ended? */
+static bool lasts(const struct estimate *est, const struct chain *chain, size_t at)
+{
+	unsigned int against = weight(&est->windows[at]);
+	unsigned int with = 0;
+
+	for (size_t i = at + 1; i < est->window_count && i <= at + LOOK_AHEAD; i++) {
+		const struct view view = view_of(&est->windows[i], false, true);
+		double low;
+		double high;
+
+		if (is_cut(&est->windows[i - 1], &est->windows[i])) {
+			break;
+		}
+		if (chain_try(chain, &view, &low, &high)) {
+			with += weight(&est->windows[i]);
+		} else {
+			against += weight(&est->windows[i]);
+		}
+	}
+	return against > with;
+}
+
+static void disbelieve(struct estimate *est, struct window *window)
+{
+	est->quality.stray += window->believed;
+	for (size_t i = 0; i < window->count; i++) {
+		est->samples[window->first + i].believed = false;
+	}
+	window->believed = 0;
+}
+
+static bool add_stretch(struct estimate *est, size_t first, enum tdm_segment_kind kind)
+{
+	if (est->stretch_count == est->stretch_room) {
+		const size_t room = est->stretch_room ? est->stretch_room * 2 : 16;
+		struct stretch *bigger = realloc(est->stretches, room * sizeof(*bigger));
+
+		if (!bigger) {
+			return false;
+		}
+		est->stretches = bigger;
+		est->stretch_room = room;
+	}
+	est->stretches[est->stretch_count++] = (struct stretch){ .first = first, .kind = kind };
+	return true;
+}
+
+/* Closes the gaps that windows taken out have left. */
+static void compact(struct estimate *est)
+{
+	size_t kept = 0;
+
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		struct stretch *stretch = &est->stretches[s];
+		const size_t first = kept;
+
+		for (size_t i = 0; i < stretch->count; i++) {
+			if (est->windows[stretch->first + i].believed) {
+				est->windows[kept++] = est->windows[stretch->first + i];
+			}
+		}
+		stretch->first = first;
+		stretch->count = kept - first;
+	}
+	est->window_count = kept;
+}
+
+/* Left to right: each stretch as long as one rate within rho can explain it. */
+static bool find_breaks(struct estimate *est)
+{
+	struct chain chain;
+	bool good = chain_init(&chain, est, est->window_count, false) &&
+		    add_stretch(est, 0, TDM_SEGMENT_START);
+
+	for (size_t i = 0; good && i < est->window_count; i++) {
+		struct window *window = &est->windows[i];
+		const struct view view = view_of(window, false, true);
+		const struct stretch *open = &est->stretches[est->stretch_count - 1];
+		double low;
+		double high;
+
+		if (i > open->first && is_cut(&est->windows[i - 1], window)) {
+			est->stretches[est->stretch_count - 1].count = i - open->first;
+			good = add_stretch(est, i, TDM_SEGMENT_EPOCH);
+			if (good && window->epoch != est->windows[i - 1].epoch) {
+				struct stretch *made = &est->stretches[est->stretch_count - 1];
+
+				made->has_mark = true;
+				made->mark = select_x(est, est->epochs[window->epoch - 1].guest);
+			}
+			chain_reset(&chain, est->rate_center);
+		} else if (!chain_try(&chain, &view, &low, &high)) {
+			if (!lasts(est, &chain, i)) {
+				/* Its place is needed by is_cut(): only its samples go. */
+				disbelieve(est, window);
+				continue;
+			}
+			est->stretches[est->stretch_count - 1].count = i - open->first;
+			good = add_stretch(est, i, TDM_SEGMENT_STEP);
+			chain_reset(&chain, est->rate_center);
+		}
+		chain_push(&chain, &view);
+	}
+	if (good) {
+		struct stretch *last = &est->stretches[est->stretch_count - 1];
+
+		last->count = est->window_count - last->first;
+	}
+	chain_release(&chain);
+	return good;
+}
+
+/* Samples that a stretch rests on. */
+static unsigned int stretch_weight(const struct estimate *est, const struct stretch *stretch)
+{
+	unsigned int sum = 0;
+
+	for (size_t i = 0; i < stretch->count && sum < 1000; i++) {
+		sum += est->windows[stretch->first + i].believed;
+	}
+	return sum;
+}
+
+/* One or two samples alone are more likely bogus than a time of their own, where there is much else. */
+static void drop_crumbs(struct estimate *est)
+{
+	size_t kept = 0;
+	enum tdm_segment_kind kind = TDM_SEGMENT_START;
+
+	if (est->stretch_count < 2) {
+		return;
+	}
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		struct stretch stretch = est->stretches[s];
+
+		if (stretch_weight(est, &stretch) <= 2 && est->sample_count > 20) {
+			for (size_t i = 0; i < stretch.count; i++) {
+				disbelieve(est, &est->windows[stretch.first + i]);
+			}
+			stretch.count = 0;
+			if (stretch.kind == TDM_SEGMENT_EPOCH) {
+				kind = TDM_SEGMENT_EPOCH;
+			}
+			continue;
+		}
+		if (kept == 0) {
+			stretch.kind = TDM_SEGMENT_START;
+		} else if (kind == TDM_SEGMENT_EPOCH) {
+			stretch.kind = TDM_SEGMENT_EPOCH;
+		}
+		kind = TDM_SEGMENT_START;
+		est->stretches[kept++] = stretch;
+	}
+	/* All of it crumbs: nothing to hold on to. */
+	est->stretch_count = kept;
+}
+
+/* Where two neighbours are one after all (a crumb stood between them), they are put together. */
+static bool merge(struct estimate *est)
+{
+	size_t kept = 1;
+
+	for (size_t s = 1; s < est->stretch_count; s++) {
+		struct stretch *left = &est->stretches[kept - 1];
+		const struct stretch right = est->stretches[s];
+		struct chain chain;
+		bool one = right.kind != TDM_SEGMENT_EPOCH;
+
+		if (one && !chain_init(&chain, est, left->count + right.count, false)) {
+			chain_release(&chain);
+			return false;
+		}
+		if (one) {
+			for (size_t i = 0; one && i < left->count + right.count; i++) {
+				const struct view view =
+					view_of(&est->windows[left->first + i], false, true);
+				double low;
+				double high;
+
+				one = chain_try(&chain, &view, &low, &high);
+				chain_push(&chain, &view);
+			}
+			chain_release(&chain);
+		}
+		if (one) {
+			left->count += right.count;
+		} else {
+			est->stretches[kept++] = right;
+		}
+	}
+	est->stretch_count = kept;
+	return true;
+}
+
+/* Right to left: how far before a break could the new rate hold already? Those windows are sure of neither. */
+static bool find_sure(struct estimate *est)
+{
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		struct stretch *stretch = &est->stretches[s];
+
+		stretch->sure_first = stretch->first;
+		stretch->sure_count = stretch->count;
+	}
+	for (size_t s = 1; s < est->stretch_count; s++) {
+		const struct stretch *right = &est->stretches[s];
+		struct stretch *left = &est->stretches[s - 1];
+		struct chain chain;
+		double low;
+		double high;
+
+		if (right->kind == TDM_SEGMENT_EPOCH) {
+			continue;
+		}
+		if (!chain_init(&chain, est, left->count + right->count, true)) {
+			chain_release(&chain);
+			return false;
+		}
+		for (size_t i = right->count; i > 0; i--) {
+			const struct view view =
+				view_of(&est->windows[right->first + i - 1], true, true);
+
+			chain_push(&chain, &view);
+		}
+		while (left->sure_count > 1) {
+			const struct view view = view_of(
+				&est->windows[left->first + left->sure_count - 1], true, true);
+
+			if (!chain_try(&chain, &view, &low, &high)) {
+				break;
+			}
+			chain_push(&chain, &view);
+			left->sure_count--;
+		}
+		chain_release(&chain);
+	}
+	return true;
+}
+
+void segment_rates(const struct estimate *est, struct stretch *stretch)
+{
+	struct chain chain;
+
+	stretch->rate_low = est->rate_center - RATE_CAP;
+	stretch->rate_high = est->rate_center + RATE_CAP;
+	if (chain_init(&chain, est, stretch->sure_count, false)) {
+		for (size_t i = 0; i < stretch->sure_count; i++) {
+			const struct view view =
+				view_of(&est->windows[stretch->sure_first + i], false, false);
+
+			chain_push(&chain, &view);
+		}
+		const double low = chain.slope_low - 2 * est->rho;
+		const double high = chain.slope_high + 2 * est->rho;
+
+		stretch->rate_low = low > stretch->rate_low ? low : stretch->rate_low;
+		stretch->rate_high = high < stretch->rate_high ? high : stretch->rate_high;
+	}
+	chain_release(&chain);
+}
+
+enum tdm_status segment_windows(struct estimate *est, struct tdm_error *err)
+{
+	est->stretch_count = 0;
+	if (!find_breaks(est)) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the segments");
+	}
+	compact(est);
+	drop_crumbs(est);
+	compact(est);
+	if (!est->stretch_count) {
+		return tdm_fail(err, TDM_ERR_RANGE,
+			"the exchanges contradict each other: none can be used");
+	}
+	if (!merge(est) || !find_sure(est)) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the segments");
+	}
+	return TDM_OK;
+}
