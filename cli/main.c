@@ -10,6 +10,8 @@ static const struct tdm_command commands[] = {
 	{ "view", "print host and guests on one timeline", tdm_view_main },
 	{ "info", "tell what is in traces and how well their clocks are known", tdm_info_main },
 	{ "convert", "convert traces to CTF for Trace Compass, or to JSON", tdm_convert_main },
+	{ "estimate", "estimate the relation of two clocks from their exchanges",
+		tdm_estimate_main },
 	{ NULL, NULL, NULL },
 };
 

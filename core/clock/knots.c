@@ -202,7 +202,9 @@ static bool may_skip(const struct point *a, const struct point *b, double *raise
 		needed = fmax(
 			needed, y - minus < p->y - p->minus ? 0 : y - minus - (p->y - p->minus));
 		needed = fmax(needed, p->y + p->plus - (y + plus));
-		if (needed > bound / THIN_PART + 1) {
+		/* Nor may a wide neighbour make it wide. */
+		if (needed > bound / THIN_PART + 1 ||
+			minus + plus > (p->minus + p->plus) * (1 + 1.0 / THIN_PART) + 2) {
 			return false;
 		}
 	}
@@ -236,7 +238,7 @@ static void thin_out(struct points *points)
 				good = reach;
 			}
 			if (bad == points->count - i && good < bad - 1 &&
-				may_skip(&at[i], &at[bad - 1], &raise)) {
+				may_skip(&at[i], &at[i + bad - 1], &raise)) {
 				good = bad - 1;
 			}
 			while (bad - good > 1) {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clock_report.h - how well two clocks are known, in words and as JSON.
+ */
+#ifndef CLI_CLOCK_REPORT_H
+#define CLI_CLOCK_REPORT_H
+
+#include <stdio.h>
+#include <tandem/estimate.h>
+
+/** The report of an estimate, in words. @p name says whose clock it is. */
+void cli_report_estimate(FILE *out, const char *name, const struct tdm_quality *quality,
+	const struct tdm_timeline *timeline);
+
+/** The same as one JSON object without a newline behind it; @p timeline may be NULL (grade unsynced). */
+void cli_report_estimate_json(FILE *out, const char *name, const struct tdm_quality *quality,
+	const struct tdm_timeline *timeline);
+
+/** What a corrections file says, in words. */
+void cli_report_timeline(FILE *out, const char *name, const struct tdm_timeline *timeline);
+
+/** The same as one JSON object. */
+void cli_report_timeline_json(FILE *out, const char *name, const struct tdm_timeline *timeline);
+
+/** Half of minus + plus at the knots outside doubt ranges: the middle one and the worst, host units. */
+void cli_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, uint64_t *worst);
+
+/** A JSON string with its quotes; NULL gives null. */
+void cli_json_string(FILE *out, const char *text);
+
+#endif
