@@ -3,14 +3,13 @@
 #include "tsc_check.h"
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/timerfd.h>
 #include <tandem/responder.h>
 #include <unistd.h>
 
 enum {
 	SEND_MS = 5000,
-	LOCAL_PERIOD_NS = 250000000, /* own trace clock against own raw clock */
-	LOCAL_MAX = 512,             /* kept while the host is away; then the oldest go */
+	LOCAL_PERIOD_MS = 250, /* own trace clock against own raw clock */
+	LOCAL_MAX = 256,       /* kept while the host is away; then the oldest go */
 	CHECK_AGAIN_MS = 60000,
 	CPU_MAX = 512
 };
@@ -24,6 +23,10 @@ struct session {
 	const char *epoch_reason;
 	uint32_t suspends, steps;
 	bool saw_step; /* of the wall clock, since the last notes */
+
+	/* Own clocks between bursts, a ring. */
+	struct tdm_sandwich locals[LOCAL_MAX];
+	uint32_t local_count; /* ever taken since the last notes */
 
 	/* TSC sessions: what the CPUs differ by. */
 	struct tsc_check_result *checks;
@@ -62,14 +65,28 @@ static bool hook_may_stamp(void *user)
 	return agent_clock_may_stamp(&session->peer->agent->clock);
 }
 
-static void note_local(struct session *session, struct tdm_buffer *to)
+static void hook_tick(void *user)
 {
-	struct tdm_sandwich sandwich;
+	struct session *session = user;
+	struct tdm_sandwich *to = &session->locals[session->local_count % LOCAL_MAX];
 
-	if (tdm_local_clock_sample(&session->clock, &sandwich, NULL) == TDM_OK) {
-		tdm_buffer_printf(to, "l %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sandwich.outer,
-			sandwich.inner, sandwich.width);
+	session->local_count += tdm_local_clock_sample(&session->clock, to, NULL) == TDM_OK ? 1 : 0;
+}
+
+static void note_locals(struct session *session, struct tdm_buffer *to)
+{
+	hook_tick(session);
+
+	const uint32_t kept =
+		session->local_count < LOCAL_MAX ? session->local_count : (uint32_t)LOCAL_MAX;
+
+	for (uint32_t i = session->local_count - kept; i != session->local_count; i++) {
+		const struct tdm_sandwich *local = &session->locals[i % LOCAL_MAX];
+
+		tdm_buffer_printf(to, "l %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", local->outer,
+			local->inner, local->width);
 	}
+	session->local_count = 0;
 }
 
 /* Unix time less the trace clock, for the host's file and for kernel stamps. */
@@ -155,7 +172,7 @@ static enum tdm_status hook_notes(void *user, struct tdm_buffer *to)
 		tdm_buffer_printf(to, "wall-clock-step 1\n");
 		session->saw_step = false;
 	}
-	note_local(session, to);
+	note_locals(session, to);
 	note_unix_time(session, to);
 	note_cpus(session, to);
 	return TDM_OK;
@@ -192,10 +209,16 @@ static enum tdm_status run(struct session *session, const struct tdm_open *open,
 	struct tdm_responder_options options = { .session = open->session,
 		.clock = &session->clock,
 		.idle_ms = AGENT_SESSION_IDLE_MS,
+		/* A clock that nobody steers, or that costs a marker to read, is looked at in bursts only. */
+		.tick_ms = session->clock.trace == session->clock.raw ||
+					   session->clock.trace == TDM_CLOCK_MARKER
+				   ? 0
+				   : LOCAL_PERIOD_MS,
 		.stop_fd = session->peer->agent->stop_fd,
 		.hooks = { .user = session,
 			.epoch = hook_epoch,
 			.may_stamp = hook_may_stamp,
+			.tick = hook_tick,
 			.notes = hook_notes } };
 	uint64_t peer_port;
 	uint16_t port;

@@ -19,6 +19,7 @@ struct tdm_responder {
 	bool by_datagram; /* this burst's exchanges */
 	bool has_stamps;
 	uint64_t burst_ends_ns; /* when a client that forgot it loses the burst */
+	uint64_t tick_ns;       /* the next one */
 	uint32_t left;          /* exchanges that this burst may still have */
 	struct tdm_message reply;
 
@@ -122,6 +123,25 @@ static void note_sent_stamps(struct tdm_responder *responder)
 	}
 }
 
+/* When a wait has to end at the latest; ticks that are due happen here. */
+static uint64_t wake_at(struct tdm_responder *responder, uint64_t now_ns, uint64_t idle_until_ns)
+{
+	const struct tdm_responder_options *options = &responder->options;
+
+	if (responder->in_burst) {
+		return responder->burst_ends_ns < idle_until_ns ? responder->burst_ends_ns
+								: idle_until_ns;
+	}
+	if (options->tick_ms == 0 || !options->hooks.tick) {
+		return idle_until_ns;
+	}
+	if (now_ns >= responder->tick_ns) {
+		options->hooks.tick(options->hooks.user);
+		responder->tick_ns = now_ns + (uint64_t)options->tick_ms * 1000000;
+	}
+	return responder->tick_ns < idle_until_ns ? responder->tick_ns : idle_until_ns;
+}
+
 /* Waits for something to arrive: awake while the burst's allowance lasts, then asleep. */
 static enum tdm_status receive(
 	struct tdm_responder *responder, struct arrival *arrival, struct tdm_error *err)
@@ -161,10 +181,7 @@ static enum tdm_status receive(
 			return TDM_END;
 		}
 
-		const uint64_t until_ns =
-			responder->in_burst && responder->burst_ends_ns < idle_until_ns
-				? responder->burst_ends_ns
-				: idle_until_ns;
+		const uint64_t until_ns = wake_at(responder, now_ns, idle_until_ns);
 
 		if (responder->in_burst && responder->by_datagram) {
 			tdm_socket_wait(

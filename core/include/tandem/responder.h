@@ -18,6 +18,9 @@ struct tdm_responder_hooks {
 	/* May kernel stamps go on now? They patch kernel text: at most once a second in the whole program. */
 	bool (*may_stamp)(void *user);
 
+	/* Every tick_ms outside bursts. */
+	void (*tick)(void *user);
+
 	/* After a burst: append lines about the own clocks ("l", "e", "cpu"; docs/sync-protocol). */
 	enum tdm_status (*notes)(void *user, struct tdm_buffer *to);
 };
@@ -27,6 +30,7 @@ struct tdm_responder_options {
 	struct tdm_local_clock *clock; /* borrowed */
 	uint16_t peer_port;            /* of the client's datagrams; 0 = none */
 	uint32_t idle_ms;              /* a client that asks nothing for so long is let go */
+	uint32_t tick_ms;              /* 0 = no ticks: an idle session never wakes */
 	int stop_fd;                   /* readable when the program ends; -1 = none */
 	struct tdm_responder_hooks hooks;
 };

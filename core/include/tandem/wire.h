@@ -171,7 +171,7 @@ struct tdm_message {
 	int32_t frequency;      /* adjtimex, 2^-16 ppm */
 };
 
-#define TDM_READING_MAX ((uint64_t)1 << 62)
+#define TDM_WIRE_READING_MAX ((uint64_t)1 << 62)
 
 void tdm_message_put(uint8_t to[TDM_MESSAGE_BYTES], const struct tdm_message *message);
 
