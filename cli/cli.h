@@ -24,6 +24,7 @@ struct tdm_command {
 /* The subcommands. */
 int tdm_estimate_main(int argc, char **argv);
 int tdm_info_main(int argc, char **argv);
+int tdm_check_ctf_main(int argc, char **argv);
 int tdm_convert_main(int argc, char **argv);
 int tdm_record_main(int argc, char **argv);
 int tdm_view_main(int argc, char **argv);

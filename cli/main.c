@@ -12,6 +12,7 @@ static const struct tdm_command commands[] = {
 	{ "convert", "convert traces to CTF for Trace Compass, or to JSON", tdm_convert_main },
 	{ "estimate", "estimate the relation of two clocks from their exchanges",
 		tdm_estimate_main },
+	{ "check-ctf", "lint CTF traces for Trace Compass", tdm_check_ctf_main },
 	{ NULL, NULL, NULL },
 };
 

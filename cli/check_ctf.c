@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_ctf.c - tandem check-ctf: will Trace Compass read these traces, and will its views have what they need?
+ */
+#include "options.h"
+#include <ctf_check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char help[] =
+	"Usage: tandem check-ctf [OPTION]... DIR...\n"
+	"Lints CTF traces for Trace Compass: what it would refuse, silently leave out, or show wrong. Each DIR has a file\n"
+	"\"metadata\"; traces of a host and its guests are given together, so that their identities and the events that tie\n"
+	"them are checked too.\n"
+	"\n"
+	"One line for each finding: \"error\" where the trace is not, or not wholly, read; \"warning\" where a view lacks\n"
+	"something. Exit status 0 without errors, 1 with.\n"
+	"\n"
+	"  -q, --quiet    errors only\n"
+	"  -h, --help     this text\n"
+	"      --version  the version\n"
+	"\n"
+	"Example: tandem check-ctf out/host out/web\n";
+
+static const struct option long_options[] = { CLI_COMMON_OPTIONS, { NULL, 0, NULL, 0 } };
+
+static void print_checked(const struct tdm_ctf_checked *checked, bool quiet)
+{
+	size_t warnings = 0;
+
+	for (size_t i = 0; i < checked->finding_count; i++) {
+		const struct tdm_ctf_finding *const finding = &checked->findings[i];
+
+		warnings += !finding->is_error;
+		if (finding->is_error || !quiet) {
+			printf("%s: %s: %s\n", checked->path,
+				finding->is_error ? "error" : "warning", finding->text);
+		}
+	}
+	if (!quiet) {
+		printf("%s: %" PRIu64 " events in %" PRIu64 " packets of %" PRIu64
+		       " files, %" PRIu64 " discarded; %zu errors, %zu warnings\n",
+			checked->path, checked->event_count, checked->packet_count,
+			checked->file_count, checked->discarded, checked->error_count, warnings);
+	}
+}
+
+static int check_all(struct cli_command *command, char **paths, size_t count)
+{
+	struct tdm_ctf_checked *const checked = calloc(count + 1, sizeof(*checked));
+	enum tdm_status status = checked ? TDM_OK : TDM_ERR_NOMEM;
+	size_t errors = 0;
+
+	for (size_t i = 0; i < count && status == TDM_OK; i++) {
+		status = tdm_ctf_check(paths[i], &checked[i]);
+	}
+	if (status == TDM_OK) {
+		status = tdm_ctf_check_together(checked, count);
+	}
+	for (size_t i = 0; checked && i < count; i++) {
+		if (status == TDM_OK) {
+			print_checked(&checked[i], command->quiet);
+		}
+		errors += checked[i].error_count;
+		tdm_ctf_checked_release(&checked[i]);
+	}
+	free(checked);
+	if (status != TDM_OK) {
+		const struct tdm_error err = { status, "no memory" };
+
+		return cli_failed(command, &err);
+	}
+	return fflush(stdout) == 0 && errors == 0 ? TDM_EXIT_DONE : TDM_EXIT_FAILED;
+}
+
+int tdm_check_ctf_main(int argc, char **argv)
+{
+	struct cli_command command;
+
+	cli_command_init(&command, "check-ctf", help);
+	for (int value;
+		(value = getopt_long(argc, argv, CLI_COMMON_LETTERS, long_options, NULL)) != -1;) {
+		const int result = cli_common_option(&command, value);
+
+		if (result != -1) {
+			return result;
+		}
+	}
+	if (optind == argc) {
+		return cli_usage_fault(&command, "no directory");
+	}
+	return check_all(&command, argv + optind, (size_t)(argc - optind));
+}
