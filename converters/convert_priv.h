@@ -10,6 +10,7 @@
 #include "ctf_dir.h"
 #include "ctf_metadata.h"
 #include "ctf_packet.h"
+#include "sample_context.h"
 #include "task_census.h"
 #include <stdatomic.h>
 #include <tandem/task_names.h>
@@ -96,8 +97,10 @@ struct tdm_convert_machine {
 	_Atomic uint64_t *used;                                      /* by plan */
 	_Atomic uint64_t *undecodable;                               /* by id */
 	uint32_t made_up_used[TDM_MADE_COUNT];
-	struct tdm_ctf_member context[TDM_COMMON_MAX + 2];
+	struct tdm_ctf_member context[TDM_COMMON_MAX + 2 + TDM_SAMPLE_MEMBERS];
 	size_t context_count;
+	size_t common_count; /* of them: tid, procname and the common fields */
+	bool has_samples;    /* records come with what a sample of perf tells */
 	struct tdm_ctf_layout layout;
 	struct tdm_ctf_dir dir;
 	uint64_t

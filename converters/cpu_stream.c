@@ -23,6 +23,7 @@ struct source {
 	int32_t tid;
 	uint8_t comm_bytes; /* with its NUL; 0 = not known yet */
 	uint8_t comm[TDM_TASK_NAME_MAX * 4 + 1];
+	uint64_t comm_until;         /* raw time */
 	struct tdm_sync_point *sync; /* the next one in this stream; NULL = none */
 };
 
@@ -102,13 +103,16 @@ static void learn(struct run *run, struct source *source, const struct tdm_id_pl
 	}
 }
 
-static void set_comm(struct run *run, struct source *source, int32_t tid, uint64_t time)
+static void set_comm(struct run *run, struct source *source, const struct tdm_slot *slot,
+	int32_t tid, uint64_t time)
 {
 	size_t length = 0;
-	const char *const comm = tdm_task_names_find(source->names, tid, &length);
+	const char *const comm =
+		tdm_task_names_find_at(source->names, slot->sample ? slot->sample->tid : tid,
+			slot->raw_time, &length, &source->comm_until);
 	const char *const shown = length ? comm : TDM_TASK_NAME_UNKNOWN;
-	const uint8_t *const end = tdm_copy_text(&run->copy, (const uint8_t *)shown, strlen(shown),
-		source->comm, source->comm + sizeof(source->comm));
+	const uint8_t *const end = tdm_copy_text(&run->copy, (const uint8_t *)shown,
+		length ? length : strlen(shown), source->comm, source->comm + sizeof(source->comm));
 
 	source->tid = tid;
 	if (!end) {
@@ -117,7 +121,7 @@ static void set_comm(struct run *run, struct source *source, int32_t tid, uint64
 	source->comm_bytes = end ? (uint8_t)(end - source->comm) : 1;
 	if (run->conversion->options->synthetic && tid > 0 &&
 		!tdm_task_census_has(&run->job->census, tid)) {
-		const bool known = strcmp(comm, TDM_TASK_NAME_UNKNOWN) != 0;
+		const bool known = length && strcmp(comm, TDM_TASK_NAME_UNKNOWN) != 0;
 
 		(void)tdm_task_census_see(&run->job->census, tid, TDM_FIRST_RUNNING, run->job->cpu,
 			time, known ? comm : NULL, length);
@@ -125,8 +129,9 @@ static void set_comm(struct run *run, struct source *source, int32_t tid, uint64
 }
 
 static inline uint8_t *put_context(const struct run *run, const struct source *source,
-	const struct tdm_id_plan *plan, const uint8_t *payload, uint8_t *out)
+	const struct tdm_id_plan *plan, const struct tdm_slot *slot, uint8_t *out)
 {
+	const uint8_t *const payload = slot->payload;
 	const uint32_t tid = (uint32_t)source->tid;
 
 	out = tdm_ctf_put_u32(out, tid, run->copy.big_endian);
@@ -145,7 +150,10 @@ static inline uint8_t *put_context(const struct run *run, const struct source *s
 		}
 		out += piece->size_bytes;
 	}
-	return out;
+	return run->conversion->has_samples
+		       ? tdm_put_sample(slot->sample, run->conversion->info->has_callchains,
+				 run->copy.big_endian, out)
+		       : out;
 }
 
 uint8_t *tdm_put_made_up_context(const struct tdm_convert_machine *conversion, uint8_t *out,
@@ -208,12 +216,13 @@ static inline uint8_t *put_event(struct run *run, const struct source *source,
 
 	tdm_ctf_stream_begin_event(stream, time);
 	if ((size_t)(stream->limit - stream->at) <
-		(size_t)class_plan->copy.most_bytes + OVERHEAD_BYTES) {
+		(size_t)class_plan->copy.most_bytes + OVERHEAD_BYTES +
+			(slot->sample ? tdm_sample_bytes(slot->sample) : 0)) {
 		return NULL;
 	}
 	out = tdm_ctf_event_header(
 		stream->layout, stream->at, class_plan->id, time, stream->last_time);
-	out = put_context(run, source, plan, slot->payload, out);
+	out = put_context(run, source, plan, slot, out);
 	return tdm_copy_plan_run(&class_plan->copy, &run->copy, slot->payload, slot->payload_bytes,
 		out, stream->limit);
 }
@@ -288,8 +297,9 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 		if (__builtin_expect(plan->tid_offset != UINT32_MAX, 1)) {
 			tid = (int32_t)tdm_load_u32(slot->payload + plan->tid_offset, big_endian);
 		}
-		if (tid != source->tid || !source->comm_bytes) {
-			set_comm(run, source, tid, time);
+		if (tid != source->tid || !source->comm_bytes ||
+			slot->raw_time >= source->comm_until) {
+			set_comm(run, source, slot, tid, time);
 		}
 		if (!class_plan->is_wanted || time < conversion->begin_ns ||
 			time > conversion->end_ns) {

@@ -84,6 +84,18 @@ static enum tdm_status put_members(
 	enum tdm_status status = TDM_OK;
 
 	for (size_t i = 0; i < count && status == TDM_OK; i++) {
+		if (members[i].is_list) {
+			status = tdm_buffer_printf(out, "\t\tuint%" PRIu32 "_t __%s_length;\n\t\t",
+				members[i].size_bytes * 8, members[i].name);
+			if (status == TDM_OK) {
+				status = put_integer(out, 8, false, 16);
+			}
+			if (status == TDM_OK) {
+				status = tdm_buffer_printf(out, " _%s[__%s_length];\n",
+					members[i].name, members[i].name);
+			}
+			continue;
+		}
 		status = tdm_buffer_printf(out, "\t\t");
 		if (status == TDM_OK) {
 			status = members[i].is_text

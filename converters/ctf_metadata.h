@@ -25,6 +25,7 @@ struct tdm_ctf_member {
 	bool is_text;     /* a string; else an integer */
 	uint32_t size_bytes;
 	bool is_signed;
+	bool is_list; /* a sequence of 64-bit addresses; size_bytes are those of its length */
 };
 
 /* What the metadata says of the trace as a whole. All pointers are borrowed. */

@@ -50,8 +50,8 @@ static void plan_context(struct tdm_convert_machine *conversion)
 
 		first = event_class->fault ? NULL : event_class;
 	}
-	conversion->context[0] = (struct tdm_ctf_member){ "tid", false, 4, true };
-	conversion->context[1] = (struct tdm_ctf_member){ "procname", true, 0, false };
+	conversion->context[0] = (struct tdm_ctf_member){ "tid", false, 4, true, false };
+	conversion->context[1] = (struct tdm_ctf_member){ "procname", true, 0, false, false };
 	conversion->context_count = 2;
 	for (uint32_t i = 0;
 		first && i < first->common_count && conversion->context_count < TDM_COMMON_MAX + 2;
@@ -61,14 +61,28 @@ static void plan_context(struct tdm_convert_machine *conversion)
 		if (is_context_field(field)) {
 			conversion->context[conversion->context_count++] =
 				(struct tdm_ctf_member){ field->unique_name, false,
-					field->size_bytes, field->kind == TDM_FIELD_SIGNED };
+					field->size_bytes, field->kind == TDM_FIELD_SIGNED, false };
 		}
+	}
+	conversion->common_count = conversion->context_count;
+	conversion->has_samples = conversion->info->format == TDM_FORMAT_PERF;
+	if (!conversion->has_samples) {
+		return;
+	}
+	conversion->context[conversion->context_count++] =
+		(struct tdm_ctf_member){ .name = "pid", .size_bytes = 4, .is_signed = true };
+	conversion->context[conversion->context_count++] =
+		(struct tdm_ctf_member){ .name = "guest", .size_bytes = 1 };
+	if (conversion->info->has_callchains) {
+		conversion->context[conversion->context_count++] = (struct tdm_ctf_member){
+			.name = "callchain", .size_bytes = 4, .is_list = true
+		};
 	}
 }
 
 static void plan_pieces(const struct tdm_convert_machine *conversion, struct tdm_id_plan *plan)
 {
-	for (size_t i = 2; i < conversion->context_count; i++) {
+	for (size_t i = 2; i < conversion->common_count; i++) {
 		const struct tdm_ctf_member *const member = &conversion->context[i];
 		const struct tdm_field *const field =
 			tdm_event_class_field(plan->event_class, member->name);

@@ -28,16 +28,16 @@ enum {
 #define THREADS_MAX     65536u
 
 const struct tdm_ctf_member tdm_state_dump_members[] = {
-	{ "tid", false, 4, true },
-	{ "pid", false, 4, true },
-	{ "ppid", false, 4, true },
-	{ "name", true, 0, false },
-	{ "type", false, 4, true },
-	{ "mode", false, 4, true },
-	{ "submode", false, 4, true },
-	{ "status", false, 4, true },
-	{ "cpu", false, 4, false },
-	{ "tandem_synthetic", false, 1, false },
+	{ "tid", false, 4, true, false },
+	{ "pid", false, 4, true, false },
+	{ "ppid", false, 4, true, false },
+	{ "name", true, 0, false, false },
+	{ "type", false, 4, true, false },
+	{ "mode", false, 4, true, false },
+	{ "submode", false, 4, true, false },
+	{ "status", false, 4, true, false },
+	{ "cpu", false, 4, false, false },
+	{ "tandem_synthetic", false, 1, false, false },
 };
 const size_t tdm_state_dump_member_count =
 	sizeof(tdm_state_dump_members) / sizeof(tdm_state_dump_members[0]);

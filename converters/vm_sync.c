@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 const struct tdm_ctf_member tdm_sync_members[] = {
-	{ "cnt", false, 4, false },
-	{ "vm_uid", false, 8, false },
-	{ "tandem_synthetic", false, 1, false },
+	{ "cnt", false, 4, false, false },
+	{ "vm_uid", false, 8, false, false },
+	{ "tandem_synthetic", false, 1, false, false },
 };
 const size_t tdm_sync_member_count = sizeof(tdm_sync_members) / sizeof(tdm_sync_members[0]);
 

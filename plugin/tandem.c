@@ -5,6 +5,7 @@
 #include "clock/flt_priv.h"
 #include "compat.h"
 #include "source/src_component.h"
+#include "source/src_perf.h"
 #include "source/src_tracedat.h"
 #include "tandem_version.h"
 
@@ -46,3 +47,19 @@ BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
 	tracedat, src_iterator_finalize);
 BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
 	tracedat, src_iterator_seek_beginning, src_iterator_can_seek_beginning);
+
+BT_PLUGIN_SOURCE_COMPONENT_CLASS(perf, src_iterator_next);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_DESCRIPTION(
+	perf, "Read perf.data files, a host's and its guests' together.");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_HELP(
+	perf, "See babeltrace2-source.tandem.perf(7) for its parameters.");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_INITIALIZE_METHOD(perf, src_perf_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_FINALIZE_METHOD(perf, src_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_QUERY_METHOD(perf, src_perf_query);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(perf, src_perf_mip_versions);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD(
+	perf, src_iterator_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
+	perf, src_iterator_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
+	perf, src_iterator_seek_beginning, src_iterator_can_seek_beginning);

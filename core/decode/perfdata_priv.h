@@ -347,8 +347,13 @@ void perfdata_task_comm(
 void perfdata_task_fork(struct perfdata *pd, int32_t parent_tid, int32_t tid, uint64_t time);
 enum tdm_status perfdata_tasks_settle(struct perfdata *pd, struct tdm_error *err);
 
-/** Name of a task at a time (raw), or NULL. */
-const char *perfdata_task_name(const struct perfdata *pd, int32_t tid, uint64_t time);
+/** Name of a task at a time (raw), or NULL. @p until: as tdm_trace_comm_at(), left alone where it stays. */
+const char *perfdata_task_name(
+	const struct perfdata *pd, int32_t tid, uint64_t time, uint64_t *until);
+
+/** Appends "TID NAME" lines of the first names of all tasks. */
+enum tdm_status perfdata_tasks_list(
+	const struct perfdata *pd, struct tdm_buffer *text, struct tdm_error *err);
 /** The first name that is known of a task, or NULL. */
 const char *perfdata_task_first_name(const struct perfdata *pd, int32_t tid);
 void perfdata_tasks_release(struct perfdata *pd);

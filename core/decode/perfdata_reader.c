@@ -69,9 +69,20 @@ static const char *saved_comm(const struct tdm_trace *trace, int32_t tid)
 	return perfdata_task_first_name(pd, tid);
 }
 
-static const char *comm_at(const struct tdm_trace *trace, int32_t tid, uint64_t raw_time)
+static const char *comm_at(
+	const struct tdm_trace *trace, int32_t tid, uint64_t raw_time, uint64_t *until)
 {
-	return perfdata_task_name((const struct perfdata *)(const void *)trace, tid, raw_time);
+	return perfdata_task_name(
+		(const struct perfdata *)(const void *)trace, tid, raw_time, until);
+}
+
+/* The text of saved_cmdlines: what each task is called first. */
+static enum tdm_status read_text(struct tdm_trace *trace, enum tdm_trace_text which,
+	struct tdm_buffer *text, struct tdm_error *err)
+{
+	const struct perfdata *pd = perfdata_of(trace);
+
+	return which == TDM_TEXT_SAVED_CMDLINES ? perfdata_tasks_list(pd, text, err) : TDM_OK;
 }
 
 static struct tdm_reader *reader_create(
@@ -342,6 +353,7 @@ static const struct trace_ops perfdata_ops = {
 	.close = perfdata_close,
 	.saved_comm = saved_comm,
 	.comm_at = comm_at,
+	.read_text = read_text,
 	.reader_create = reader_create,
 	.reader_destroy = reader_destroy,
 	.next_batch = next_batch,
@@ -390,6 +402,7 @@ static enum tdm_status fill_info(struct perfdata *pd, struct tdm_error *err)
 	info->architecture = pd->arch;
 	info->clock = clock_name(clockid);
 	info->cpu_count = pd->cpu_number;
+	info->has_callchains = pd->has_chains;
 	info->is_unix_time = clockid == 0;
 	if (pd->has_clock_data && clockid != 0) {
 		if (pd->clock_data_clock == clockid) {

@@ -248,10 +248,15 @@ static const char *name_of(
 	return tid == 0 ? "swapper" : NULL;
 }
 
-const char *perfdata_task_name(const struct perfdata *pd, int32_t tid, uint64_t time)
+const char *perfdata_task_name(
+	const struct perfdata *pd, int32_t tid, uint64_t time, uint64_t *until)
 {
 	const struct perfdata_tasks *tasks = &pd->tasks;
 	const size_t behind = entry_behind(tasks, tid, time);
+
+	if (behind < tasks->comm_count && tasks->comms[behind].tid == tid) {
+		*until = tasks->comms[behind].time;
+	}
 
 	return name_of(tasks, behind ? &tasks->comms[behind - 1] : NULL, tid);
 }
@@ -262,6 +267,26 @@ const char *perfdata_task_first_name(const struct perfdata *pd, int32_t tid)
 	size_t first = tid > INT32_MIN ? entry_behind(tasks, tid - 1, UINT64_MAX) : 0;
 
 	return name_of(tasks, first < tasks->comm_count ? &tasks->comms[first] : NULL, tid);
+}
+
+enum tdm_status perfdata_tasks_list(
+	const struct perfdata *pd, struct tdm_buffer *text, struct tdm_error *err)
+{
+	const struct perfdata_tasks *tasks = &pd->tasks;
+
+	for (size_t i = 0; i < tasks->comm_count; i++) {
+		const struct perfdata_comm *comm = &tasks->comms[i];
+
+		if ((i && comm->tid == comm[-1].tid) || comm->tid < 0) {
+			continue;
+		}
+		if (tdm_buffer_printf(text, "%" PRId32 " %s\n", comm->tid,
+			    (const char *)tasks->names.bytes + comm->name_at) != TDM_OK) {
+			return tdm_fail(
+				err, TDM_ERR_NOMEM, "%s: no memory for names of tasks", pd->path);
+		}
+	}
+	return TDM_OK;
 }
 
 void perfdata_tasks_release(struct perfdata *pd)

@@ -109,9 +109,14 @@ const char *tdm_trace_saved_comm(const struct tdm_trace *trace, int32_t tid)
 	return trace->ops->saved_comm ? trace->ops->saved_comm(trace, tid) : NULL;
 }
 
-const char *tdm_trace_comm_at(const struct tdm_trace *trace, int32_t tid, uint64_t raw_time)
+const char *tdm_trace_comm_at(
+	const struct tdm_trace *trace, int32_t tid, uint64_t raw_time, uint64_t *until)
 {
-	return trace->ops->comm_at ? trace->ops->comm_at(trace, tid, raw_time)
+	uint64_t ignored;
+
+	until = until ? until : &ignored;
+	*until = UINT64_MAX;
+	return trace->ops->comm_at ? trace->ops->comm_at(trace, tid, raw_time, until)
 				   : tdm_trace_saved_comm(trace, tid);
 }
 

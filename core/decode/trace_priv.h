@@ -17,8 +17,8 @@
 struct trace_ops {
 	void (*close)(struct tdm_trace *trace); /* frees all but what trace_release() frees */
 	const char *(*saved_comm)(const struct tdm_trace *trace, int32_t tid); /* optional */
-	const char *(*comm_at)(
-		const struct tdm_trace *trace, int32_t tid, uint64_t raw_time); /* optional */
+	const char *(*comm_at)(const struct tdm_trace *trace, int32_t tid, uint64_t raw_time,
+		uint64_t *until); /* optional */
 	enum tdm_status (*read_text)(struct tdm_trace *trace, enum tdm_trace_text which,
 		struct tdm_buffer *text, struct tdm_error *err); /* optional */
 	struct tdm_reader *(*reader_create)(

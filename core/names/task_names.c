@@ -24,7 +24,7 @@ struct lessons {
 
 struct tdm_task_names {
 	const struct tdm_trace *trace;
-	bool big_endian;
+	bool big_endian, has_comms;
 	struct task *tasks; /* open addressing, a power of two */
 	size_t room, count;
 	struct task unknown;
@@ -90,6 +90,7 @@ struct tdm_task_names *tdm_task_names_create(const struct tdm_trace *trace)
 		return NULL;
 	}
 	names->trace = trace;
+	names->has_comms = tdm_trace_has_comms(trace);
 	names->big_endian = tdm_schema_big_endian(tdm_trace_get_schema(trace));
 	names->room = 64;
 	names->tasks = calloc(names->room, sizeof(*names->tasks));
@@ -282,4 +283,19 @@ const char *tdm_task_names_find(struct tdm_task_names *names, int32_t tid, size_
 	}
 	*length = task->length;
 	return task->comm;
+}
+
+const char *tdm_task_names_find_at(struct tdm_task_names *names, int32_t tid, uint64_t raw_time,
+	size_t *length, uint64_t *until)
+{
+	*until = UINT64_MAX;
+	if (names->has_comms) {
+		const char *const comm = tdm_trace_comm_at(names->trace, tid, raw_time, until);
+
+		if (comm && *comm) {
+			*length = strnlen(comm, TDM_TASK_NAME_MAX);
+			return comm;
+		}
+	}
+	return tdm_task_names_find(names, tid, length);
 }

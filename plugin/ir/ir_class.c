@@ -138,25 +138,27 @@ static bool plan_fixed_array(struct build *build, const struct tdm_field *field,
 	return append_member(build, name, array);
 }
 
-static bt_field_class *dynamic_array_class(const struct build *build, bt_field_class *element,
-	bt_field_class *length, const char *length_name)
+bt_field_class *ir_dynamic_array_class(const struct ir_trace *trace, bt_field_class *element,
+	bt_field_class *length, const char *length_name, bool in_payload)
 {
 	(void)length_name;
+	(void)in_payload;
 #if TANDEM_HAVE_BT_2_1
-	if (build->trace->mip_version >= 1) {
-		bt_field_location *const location =
-			bt_field_location_create(build->trace->trace_class,
-				BT_FIELD_LOCATION_SCOPE_EVENT_PAYLOAD, &length_name, 1);
+	if (trace->mip_version >= 1) {
+		bt_field_location *const location = bt_field_location_create(trace->trace_class,
+			in_payload ? BT_FIELD_LOCATION_SCOPE_EVENT_PAYLOAD
+				   : BT_FIELD_LOCATION_SCOPE_EVENT_COMMON_CONTEXT,
+			&length_name, 1);
 		bt_field_class *const array =
 			location ? bt_field_class_array_dynamic_with_length_field_location_create(
-					   build->trace->trace_class, element, location)
+					   trace->trace_class, element, location)
 				 : NULL;
 
 		bt_field_location_put_ref(location);
 		return array;
 	}
 #endif
-	return bt_field_class_array_dynamic_create(build->trace->trace_class, element, length);
+	return bt_field_class_array_dynamic_create(trace->trace_class, element, length);
 }
 
 /*
@@ -186,7 +188,8 @@ static bool plan_dynamic_array(struct build *build, const struct tdm_field *fiel
 
 	bt_field_class *const element = element_class(build, field, member->element_bytes);
 	bt_field_class *const array =
-		element ? dynamic_array_class(build, element, length, length_name) : NULL;
+		element ? ir_dynamic_array_class(build->trace, element, length, length_name, true)
+			: NULL;
 
 	bt_field_class_put_ref(element);
 	bt_field_class_put_ref(length);

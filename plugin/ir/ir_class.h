@@ -114,6 +114,7 @@ struct ir_trace {
 	struct ir_options options;
 	uint64_t mip_version;
 	bool big_endian;
+	bool has_samples; /* records come with what a sample of perf tells */
 	bt_self_component *component;
 	bt_trace_class *trace_class;
 	bt_trace *trace;
@@ -156,6 +157,10 @@ static inline const struct ir_record_plan *ir_record_plan_of(struct ir_trace *tr
 		    : ir_record_plan_find(trace, stream_class, event_id, payload, payload_bytes);
 }
 
+/** Class of an array whose length is a member of the same structure: of the payload, else of the common context. */
+bt_field_class *ir_dynamic_array_class(const struct ir_trace *trace, bt_field_class *element,
+	bt_field_class *length, const char *length_name, bool in_payload);
+
 /** Counts a record that is not delivered. @p why lives as long as the trace. */
 void ir_trace_refuse(struct ir_trace *trace, uint32_t event_id, const char *name, const char *why);
 
@@ -164,7 +169,6 @@ void ir_trace_refuse(struct ir_trace *trace, uint32_t event_id, const char *name
  * @param procname  Name of the task, procname_bytes long; any bytes.
  */
 void ir_event_fill(struct ir_trace *trace, const struct ir_record_plan *plan, bt_event *event,
-	const uint8_t *payload, uint32_t payload_bytes, int32_t tid, const char *procname,
-	size_t procname_bytes);
+	const struct tdm_slot *slot, int32_t tid, const char *procname, size_t procname_bytes);
 
 #endif

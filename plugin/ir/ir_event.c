@@ -3,6 +3,7 @@
  * ir_event.c - a record's bytes become the fields of an event, by the plan of its class.
  */
 #include "ir_class.h"
+#include "ir_sample.h"
 #include <string.h>
 #include <tandem/cursor.h>
 #include <tandem/utf8.h>
@@ -206,9 +207,10 @@ static inline void set_member(struct ir_trace *trace, const struct ir_member *me
 }
 
 void ir_event_fill(struct ir_trace *trace, const struct ir_record_plan *plan, bt_event *event,
-	const uint8_t *payload, uint32_t payload_bytes, int32_t tid, const char *procname,
-	size_t procname_bytes)
+	const struct tdm_slot *slot, int32_t tid, const char *procname, size_t procname_bytes)
 {
+	const uint8_t *const payload = slot->payload;
+	const uint32_t payload_bytes = slot->payload_bytes;
 	bt_field *const context = bt_event_borrow_common_context_field(event);
 
 	bt_field_integer_signed_set_value(
@@ -218,6 +220,9 @@ void ir_event_fill(struct ir_trace *trace, const struct ir_record_plan *plan, bt
 		(const uint8_t *)procname, (uint32_t)procname_bytes);
 	for (uint32_t i = 0; i < plan->context_count; i++) {
 		set_member(trace, &plan->context[i], context, payload, payload_bytes);
+	}
+	if (trace->has_samples) {
+		ir_sample_fill(trace, context, slot->sample);
 	}
 	if (plan->member_count > 0) {
 		bt_field *const fields = bt_event_borrow_payload_field(event);

@@ -3,6 +3,7 @@
  * ir_trace.c - trace class, trace with its environment, clock classes and stream classes of one machine.
  */
 #include "ir_class.h"
+#include "ir_sample.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,7 @@ static bool set_common_context(struct ir_trace *trace, struct ir_stream_class *c
 		done = append(context, common->name,
 			integer_class(trace, common->is_signed, common->size_bytes));
 	}
+	done = done && (!trace->has_samples || ir_sample_add_members(trace, context));
 	done = done && bt_stream_class_set_event_common_context_field_class(class->stream_class,
 			       context) == BT_STREAM_CLASS_SET_FIELD_CLASS_STATUS_OK;
 	bt_field_class_put_ref(context);
@@ -256,6 +258,7 @@ enum tdm_status ir_trace_create(struct ir_trace **made, const struct tdm_machine
 	trace->info = tdm_trace_get_info(machine->trace);
 	trace->schema = tdm_trace_get_schema(machine->trace);
 	trace->options = *options;
+	trace->has_samples = trace->info->format == TDM_FORMAT_PERF;
 	trace->component = component;
 	trace->mip_version = bt_self_component_get_graph_mip_version(component);
 	trace->big_endian = tdm_schema_big_endian(trace->schema);

@@ -17,8 +17,9 @@
 struct src_kind {
 	const char *class_name; /* e.g. "source.tandem.tracedat" */
 	enum tdm_trace_format format;
-	const char *group; /* inputs of one command end in one component under it */
-	double weight;     /* of the answer to babeltrace.support-info */
+	const char *group;  /* inputs of one command end in one component under it */
+	double weight;      /* of the answer to babeltrace.support-info */
+	bool takes_folders; /* a folder can be an input */
 	const struct param_rule *rules;
 	size_t rule_count;
 };

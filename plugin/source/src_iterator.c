@@ -233,14 +233,16 @@ static bt_message *event(
 	}
 
 	size_t name_bytes;
-	const char *name = tdm_task_names_find(it->names, tid, &name_bytes);
+	uint64_t until;
+	const char *name = tdm_task_names_find_at(it->names, slot->sample ? slot->sample->tid : tid,
+		slot->raw_time, &name_bytes, &until);
 
 	if (name_bytes == 0) {
 		name = TDM_TASK_NAME_UNKNOWN;
 		name_bytes = sizeof(TDM_TASK_NAME_UNKNOWN);
 	}
-	ir_event_fill(it->trace, plan, bt_message_event_borrow_event(message), slot->payload,
-		slot->payload_bytes, tid, name, name_bytes);
+	ir_event_fill(it->trace, plan, bt_message_event_borrow_event(message), slot, tid, name,
+		name_bytes);
 	it->delivered++;
 	it->packet_events++;
 	return message;

@@ -21,7 +21,10 @@ static bt_component_class_query_method_status support_info(
 		bt_value_is_map(params) ? param_text(params, "input", NULL) : NULL;
 	const char *const type = input ? param_text(params, "type", "") : "";
 
-	if (strcmp(type, "file") != 0 || tdm_trace_probe(input) != kind->format) {
+	const bool is_path = strcmp(type, "file") == 0 ||
+			     (kind->takes_folders && strcmp(type, "directory") == 0);
+
+	if (!is_path || tdm_trace_probe(input) != kind->format) {
 		*result = bt_value_real_create_init(0.0);
 		return *result ? OK : NO_MEMORY;
 	}

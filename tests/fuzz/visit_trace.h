@@ -35,7 +35,7 @@ static void visit_record(const struct tdm_trace *trace, const struct tdm_slot *s
 		for (uint32_t i = 0; i < slot->sample->callchain_count; i++) {
 			sink = (uint8_t)slot->sample->callchain[i];
 		}
-		(void)tdm_trace_comm_at(trace, slot->sample->tid, slot->raw_time);
+		(void)tdm_trace_comm_at(trace, slot->sample->tid, slot->raw_time, NULL);
 	}
 	(void)sink;
 }

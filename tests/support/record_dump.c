@@ -55,7 +55,7 @@ static void print_record(
 	printf("R %" PRIu32 " %" PRIu64 " %" PRIu64 " %s:%s %" PRId32 " %" PRId32 " %d ", cpu,
 		record->raw_time, record->time_ns, event_class ? event_class->system : "?",
 		event_class ? event_class->name : "?", record->pid, record->tid, record->in_guest);
-	print_comm(tdm_trace_comm_at(trace, record->tid, record->raw_time));
+	print_comm(tdm_trace_comm_at(trace, record->tid, record->raw_time, NULL));
 	putchar(' ');
 	for (uint32_t i = 0; i < record->callchain_count; i++) {
 		printf("%s%" PRIx64, i ? "," : "", record->callchain[i]);

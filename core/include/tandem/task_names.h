@@ -45,6 +45,15 @@ void tdm_task_names_learn(struct tdm_task_names *names, const struct tdm_event_c
  */
 const char *tdm_task_names_find(struct tdm_task_names *names, int32_t tid, size_t *length);
 
+/**
+ * The name of a thread at a time: what the input recorded of names over time (perf), else as tdm_task_names_find().
+ *
+ * @param until  Receives the first raw time at which the answer may be another without anything learned; UINT64_MAX:
+ *               never.
+ */
+const char *tdm_task_names_find_at(struct tdm_task_names *names, int32_t tid, uint64_t raw_time,
+	size_t *length, uint64_t *until);
+
 /* One pair of fields that tells a thread's name. */
 struct tdm_task_lesson {
 	uint32_t tid_offset_bytes; /* of a 4-byte thread id in the record */

@@ -100,6 +100,7 @@ struct tdm_trace_info {
 	size_t buffer_count;
 	const struct tdm_stream_info *streams; /* by buffer, then by CPU */
 	size_t stream_count;
+	bool has_callchains;               /* samples of perf come with call chains */
 	const struct tdm_cpu_stats *stats; /* in the order of the file */
 	size_t stats_count;
 };
@@ -175,8 +176,10 @@ const char *tdm_trace_saved_comm(const struct tdm_trace *trace, int32_t tid);
 
 /**
  * Name of a task at a raw time, or NULL. Where the input does not record names over time (trace.dat): the saved one.
+ * @param until  Receives the first raw time at which the answer may be another; UINT64_MAX: never. May be NULL.
  */
-const char *tdm_trace_comm_at(const struct tdm_trace *trace, int32_t tid, uint64_t raw_time);
+const char *tdm_trace_comm_at(
+	const struct tdm_trace *trace, int32_t tid, uint64_t raw_time, uint64_t *until);
 
 /** True where the input records the names of tasks over time, so that tdm_trace_comm_at() is what to ask. */
 bool tdm_trace_has_comms(const struct tdm_trace *trace);
