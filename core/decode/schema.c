@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "event_format_priv.h"
+#include "schema_priv.h"
 #include <stdlib.h>
 #include <string.h>
-#include <tandem/arena.h>
 #include <tandem/cursor.h>
-#include <tandem/schema.h>
-
-struct tdm_schema {
-	struct tdm_arena arena;
-	struct tdm_event_class **by_id; /* id_room pointers */
-	uint32_t id_room;
-	struct tdm_event_class **in_order;
-	size_t count, room;
-	bool big_endian;
-	unsigned int long_bytes;
-	uint16_t pid_offset;
-};
 
 struct tdm_schema *tdm_schema_create(bool big_endian, unsigned int long_bytes)
 {
@@ -137,7 +125,7 @@ enum tdm_status tdm_schema_add(struct tdm_schema *schema, const char *system, co
 
 const struct tdm_event_class *tdm_schema_find(const struct tdm_schema *schema, uint32_t id)
 {
-	return id < schema->id_room ? schema->by_id[id] : NULL;
+	return schema_find(schema, id);
 }
 
 const struct tdm_event_class *tdm_schema_find_name(

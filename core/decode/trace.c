@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fault_list_priv.h"
+#include "schema_priv.h"
 #include "symbol_table_priv.h"
 #include "trace_priv.h"
 #include <pthread.h>
@@ -206,21 +207,24 @@ void tdm_reader_destroy(struct tdm_reader *reader)
 static void record_from_slot(
 	const struct tdm_trace *trace, const struct tdm_slot *slot, struct tdm_record *record)
 {
-	const struct tdm_event_class *event_class = tdm_schema_find(trace->schema, slot->event_id);
+	const struct tdm_event_class *event_class = schema_find(trace->schema, slot->event_id);
 	const uint16_t pid_offset =
-		event_class ? event_class->pid_offset : tdm_schema_pid_offset(trace->schema);
+		event_class ? event_class->pid_offset : trace->schema->pid_offset;
 
-	*record = (struct tdm_record){
-		.kind = TDM_ITEM_RECORD,
-		.raw_time = slot->raw_time,
-		.time_ns = slot->time_ns,
-		.event_class = event_class,
-		.payload = slot->payload,
-		.payload_bytes = slot->payload_bytes,
-		.event_id = slot->event_id,
-		.tid = -1,
-		.pid = -1,
-	};
+	/* Member by member: gcc clears a whole structure with a string instruction, which took most of the time. */
+	record->kind = TDM_ITEM_RECORD;
+	record->raw_time = slot->raw_time;
+	record->time_ns = slot->time_ns;
+	record->event_class = event_class;
+	record->payload = slot->payload;
+	record->payload_bytes = slot->payload_bytes;
+	record->event_id = slot->event_id;
+	record->tid = -1;
+	record->lost_count = 0;
+	record->pid = -1;
+	record->in_guest = false;
+	record->callchain = NULL;
+	record->callchain_count = 0;
 	if (slot->sample) {
 		record->tid = slot->sample->tid;
 		record->pid = slot->sample->pid;
