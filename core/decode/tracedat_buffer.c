@@ -28,25 +28,6 @@ bool tracedat_grow(void **items, size_t *room, size_t count, size_t item_size)
 	return true;
 }
 
-static uint32_t settle_page_bytes(struct tracedat *dat, const char *name, uint32_t page_bytes)
-{
-	if (page_bytes == dat->page_bytes) {
-		return page_bytes;
-	}
-
-	const bool is_sane = page_bytes >= TRACEDAT_MIN_PAGE && page_bytes <= TRACEDAT_MAX_PAGE &&
-			     (page_bytes & (page_bytes - 1)) == 0;
-	const uint32_t taken = is_sane && *name ? page_bytes : dat->page_bytes;
-
-	/* Instances may have sub-buffers of their own size; the top buffer's is the prefix's. */
-	if (taken != page_bytes) {
-		trace_fault(&dat->base, dat->buffers.count,
-			"buffer \"%.60s\" says a page size of %u, the file's is %u: that one is taken",
-			name, page_bytes, taken);
-	}
-	return taken;
-}
-
 enum tdm_status tracedat_buffer_add(struct tracedat *dat, const char *name, const char *clock,
 	uint32_t page_bytes, size_t *index, struct tdm_error *err)
 {
@@ -65,7 +46,7 @@ enum tdm_status tracedat_buffer_add(struct tracedat *dat, const char *name, cons
 	struct tdm_buffer_info buffer = {
 		.name = tdm_arena_text(&dat->arena, name, strlen(name)),
 		.clock = bracketed ? bracketed : tdm_arena_text(&dat->arena, clock, strlen(clock)),
-		.page_bytes = settle_page_bytes(dat, name, page_bytes),
+		.page_bytes = page_bytes,
 	};
 
 	*index = dat->buffers.count;
@@ -85,6 +66,7 @@ void tracedat_stream_add(struct tracedat *dat, size_t buffer_index, uint32_t cpu
 	const char *name = dat->buffers.items[buffer_index].name;
 	const uint64_t scope = buffer_index << 16 | cpu;
 	const uint64_t file_bytes = dat->file->size_bytes;
+	bool is_cut = false;
 
 	if (cpu >= TRACEDAT_MAX_CPU) {
 		trace_fault(&dat->base, buffer_index,
@@ -124,6 +106,7 @@ void tracedat_stream_add(struct tracedat *dat, size_t buffer_index, uint32_t cpu
 			" are announced, the file ends after %" PRIu64,
 			name, cpu, size, offset, file_bytes - offset);
 		size = file_bytes - offset;
+		is_cut = true;
 	}
 
 	const struct tdm_stream_info stream = {
@@ -131,7 +114,7 @@ void tracedat_stream_add(struct tracedat *dat, size_t buffer_index, uint32_t cpu
 		.buffer_index = (uint32_t)buffer_index,
 		.data_bytes = size,
 	};
-	const struct tracedat_data data = { offset, size, is_compressed };
+	const struct tracedat_data data = { offset, size, is_compressed, is_cut };
 
 	if (!TRACEDAT_PUSH(&dat->data, data) || !TRACEDAT_PUSH(&dat->streams, stream)) {
 		dat->data.count = dat->streams.count;
@@ -214,6 +197,27 @@ static bool gives_ns(const struct tracedat *dat, const struct tdm_buffer_info *b
 	       (is_tsc && dat->base.info.has_tsc2nsec) || (buffer->shifted && options->corrections);
 }
 
+/* The file's own page size is known only when all metadata has been read. */
+static uint32_t settle_page_bytes(
+	struct tracedat *dat, const char *name, uint32_t page_bytes, size_t index)
+{
+	if (page_bytes == dat->page_bytes || dat->base.info.version == 6) {
+		return dat->page_bytes;
+	}
+
+	const bool is_sane = page_bytes >= TRACEDAT_MIN_PAGE && page_bytes <= TRACEDAT_MAX_PAGE &&
+			     (page_bytes & (page_bytes - 1)) == 0;
+
+	/* Instances may have sub-buffers of their own size; the top buffer's is the prefix's. */
+	if (is_sane && *name) {
+		return page_bytes;
+	}
+	trace_fault(&dat->base, index,
+		"buffer \"%.60s\" says a page size of %u, the file's is %u: that one is taken",
+		name, page_bytes, dat->page_bytes);
+	return dat->page_bytes;
+}
+
 static void settle_buffers(struct tracedat *dat)
 {
 	const struct tdm_trace_info *info = &dat->base.info;
@@ -227,6 +231,7 @@ static void settle_buffers(struct tracedat *dat)
 		buffer->shifted = (info->has_peer || dat->base.options.corrections) &&
 				  stamp_clocks_equal(buffer->clock, info->clock);
 		buffer->is_ns = gives_ns(dat, buffer);
+		buffer->page_bytes = settle_page_bytes(dat, buffer->name, buffer->page_bytes, i);
 	}
 }
 

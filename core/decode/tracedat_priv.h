@@ -31,6 +31,7 @@ struct tracedat_block {
 struct tracedat_data {
 	uint64_t offset, size;
 	bool is_compressed;
+	bool is_cut; /* the size was more than the file has: the last page may be no page */
 };
 
 /* Where a version 6 instance begins. */

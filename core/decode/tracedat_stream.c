@@ -367,6 +367,16 @@ enum tdm_status tracedat_reader_rewind(struct tdm_reader *base, struct tdm_error
 	reader->cpu = stream->cpu;
 	reader->next_offset = reader->data->offset;
 	reader->end_offset = reader->data->offset + (size < left ? size : left);
+	if (reader->data->is_cut && !reader->data->is_compressed) {
+		/* Said when the file was opened: what is left may be half a page or something else. */
+		const uint64_t rest =
+			(reader->end_offset - reader->next_offset) % reader->page_bytes;
+
+		reader->end_offset -= rest;
+		if (rest) {
+			lose(reader, 1, rest);
+		}
+	}
 	reader->is_started = false;
 	reader->chunks_left = 0;
 	reader->window_size = 0;
