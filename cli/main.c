@@ -13,6 +13,8 @@ static const struct tdm_command commands[] = {
 	{ "estimate", "estimate the relation of two clocks from their exchanges",
 		tdm_estimate_main },
 	{ "check-ctf", "lint CTF traces for Trace Compass", tdm_check_ctf_main },
+	{ "syscalls", "record a program's system calls through LTTng-UST, without root",
+		tdm_syscalls_main },
 	{ NULL, NULL, NULL },
 };
 

@@ -173,6 +173,14 @@ static unsigned int enter_clone(struct tdm_thread *thread, struct tdm_frame *fra
 	return TDM_ENTRY_CALL;
 }
 
+/* A call that does not come back: no exit event, where one would be recorded. */
+static void count_no_exit(const struct tdm_frame *frame)
+{
+	if (is_on(tdm_row(frame->nr)->exit_state)) {
+		TDM_COUNT(no_exit);
+	}
+}
+
 static unsigned int enter_special(struct tdm_thread *thread, struct tdm_frame *frame)
 {
 	switch (frame->nr) {
@@ -185,25 +193,25 @@ static unsigned int enter_special(struct tdm_thread *thread, struct tdm_frame *f
 		thread->excluded_depth++;
 		tdm_exec_check(frame->args[0]);
 		thread->excluded_depth--;
-		TDM_COUNT(no_exit);
+		count_no_exit(frame);
 		if (!thread->vfork_child) {
 			tdm_process_end("exec");
 		}
 		break;
 	case __NR_execveat:
-		TDM_COUNT(no_exit);
+		count_no_exit(frame);
 		if (!thread->vfork_child) {
 			tdm_process_end("exec");
 		}
 		break;
 	case __NR_exit_group:
-		TDM_COUNT(no_exit);
+		count_no_exit(frame);
 		if (!thread->vfork_child) {
 			tdm_process_end("exit");
 		}
 		break;
 	case __NR_exit:
-		TDM_COUNT(no_exit);
+		count_no_exit(frame);
 		if (!thread->vfork_child) {
 			tdm_counts_release(thread->slot);
 			tdm_process_thread_end();
@@ -323,7 +331,9 @@ static void leave_record(struct tdm_thread *thread, struct tdm_frame *frame)
 		switch (frame->nr) {
 		case __NR_execve:
 		case __NR_execveat:
-			__asm__ volatile("decq %0" : "+m"(thread->slot->counts.no_exit));
+			if (is_on(row->exit_state)) {
+				__asm__ volatile("decq %0" : "+m"(thread->slot->counts.no_exit));
+			}
 			break;
 		case __NR_prctl:
 			if (frame->args[0] == PR_SET_NAME) {

@@ -77,6 +77,24 @@ static bool is_lttngs_object(const char *path)
 	return strstr(path, "/liblttng-ust") || strstr(path, "/libtandem-syscall-ust");
 }
 
+/* TANDEM_SYSCALLS_CALLS: 8 words of 16 hexadecimal digits, one bit for each number to record. */
+static void choose_calls(const struct tdm_provider *provider, const char *text)
+{
+	uint64_t numbers[TDM_SYSCALL_NR_MAX / 64] = { 0 };
+
+	if (!text || strlen(text) != sizeof(numbers) * 2) {
+		return;
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		char word[17];
+
+		memcpy(word, text + i * 16, 16);
+		word[16] = '\0';
+		numbers[i] = strtoull(word, NULL, 16);
+	}
+	provider->choose(numbers);
+}
+
 static const struct tdm_provider *load_provider(void)
 {
 	char path[4096];
@@ -135,6 +153,11 @@ __attribute__((constructor)) static void start(void)
 			strerror(report->error));
 		return;
 	}
+	if (getenv("TANDEM_SYSCALLS_TRIAL")) {
+		tdm_patch_set_hooks(
+			NULL); /* somebody only wants to know whether it could be done */
+		return;
+	}
 	tdm_process.restorer = report->restorer;
 	thread->excluded_depth++;
 	provider = load_provider();
@@ -143,6 +166,7 @@ __attribute__((constructor)) static void start(void)
 		thread->excluded_depth--;
 		return;
 	}
+	choose_calls(provider, getenv("TANDEM_SYSCALLS_CALLS"));
 	tdm_process.cancel_word_at = find_cancel_word();
 	tdm_process.provider = provider;
 	tdm_process_install();

@@ -53,6 +53,7 @@ __attribute__((visibility("default"))) struct tdm_provider tdm_provider = {
 	.before_fork = lttng_ust_before_fork,
 	.after_fork_parent = lttng_ust_after_fork_parent,
 	.after_fork_child = lttng_ust_after_fork_child,
+	.choose = tdm_rows_choose,
 	.init_thread = lttng_ust_init_thread,
 	.identity_changed = identity_changed,
 	.process_start = tdm_emit_process_start,

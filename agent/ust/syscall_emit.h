@@ -16,6 +16,7 @@ static inline const char *tdm_path(const struct tdm_call *call, unsigned int i)
 extern struct tdm_call_row tdm_rows[TDM_SYSCALL_NR_MAX];
 extern const struct tdm_call_row tdm_generic_row;
 void tdm_rows_fill(void);
+void tdm_rows_choose(const uint64_t numbers[TDM_SYSCALL_NR_MAX / 64]);
 void tdm_emit_process_start(
 	const char *mode, uint64_t image_id, uint32_t sites, uint32_t unpatched);
 void tdm_emit_process_end(const char *why, uint64_t image_id, const struct tdm_call_counts *counts);

@@ -62,6 +62,8 @@ struct tdm_provider {
 	void (*after_fork_parent)(sigset_t *saved);
 	void (*after_fork_child)(sigset_t *saved);
 	void (*init_thread)(void);
+	/* Leaves out all numbers but these: one bit each. */
+	void (*choose)(const uint64_t numbers[TDM_SYSCALL_NR_MAX / 64]);
 	/* LTTng caches credentials, names and name spaces: to be called after the call changed them. */
 	void (*identity_changed)(int32_t nr);
 	/* Events of the provider itself. */

@@ -59,6 +59,18 @@ void tdm_rows_fill(void)
 	}
 }
 
+void tdm_rows_choose(const uint64_t numbers[TDM_SYSCALL_NR_MAX / 64])
+{
+	static const int never = 0;
+
+	for (uint32_t nr = 0; nr < TDM_SYSCALL_NR_MAX; nr++) {
+		if (!(numbers[nr / 64] >> (nr % 64) & 1)) {
+			tdm_rows[nr].entry_state = &never;
+			tdm_rows[nr].exit_state = &never;
+		}
+	}
+}
+
 void tdm_emit_process_start(const char *mode, uint64_t image_id, uint32_t sites, uint32_t unpatched)
 {
 	lttng_ust_tracepoint(tandem, process_start, mode, image_id, sites, unpatched,

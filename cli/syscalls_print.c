@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "syscalls_priv.h"
+#include <inttypes.h>
+
+struct sums {
+	uint64_t calls, sent, no_exit, missed, not_chosen;
+	uint64_t of_reported; /* events in the trace, of processes that have all reported */
+	uint64_t unreported;  /* images without a report: killed, or still running */
+};
+
+static struct sums sum(const struct syscalls_report *report)
+{
+	struct sums sums = { 0 };
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct syscalls_process *process = &report->processes[i];
+
+		sums.calls += process->calls;
+		sums.sent += process->sent;
+		sums.no_exit += process->no_exit;
+		sums.missed += process->missed;
+		sums.not_chosen += process->not_chosen;
+		if (process->reports >= process->images) {
+			sums.of_reported += process->events;
+		} else {
+			sums.unreported += process->images - process->reports;
+		}
+	}
+	return sums;
+}
+
+bool syscalls_report_is_complete(const struct syscalls_report *report)
+{
+	return !report->discarded_events && !report->discarded_packets &&
+	       !report->discarded_unknown && !sum(report).missed;
+}
+
+static void print_process(const struct syscalls_process *process, FILE *out)
+{
+	fprintf(out, "  %8" PRId64 "  %-16s %12" PRIu64 " events", process->vpid, process->name,
+		process->events);
+	if (process->reports < process->images) {
+		fprintf(out, ", killed or still running: its own counts are not known");
+	} else if (process->sent > process->events) {
+		fprintf(out, ", %" PRIu64 " discarded", process->sent - process->events);
+	}
+	if (process->reports) {
+		fprintf(out, ", %" PRIu64 " calls, %" PRIu64 " without an exit by nature",
+			process->calls, process->no_exit);
+	}
+	if (process->missed) {
+		fprintf(out, ", %" PRIu64 " not recorded", process->missed);
+	}
+	fputc('\n', out);
+}
+
+void syscalls_report_print(const struct syscalls_report *report, bool each_process, FILE *out)
+{
+	const struct sums sums = sum(report);
+	const uint64_t events = report->entries + report->exits;
+
+	fprintf(out,
+		"%" PRIu64 " system calls: %" PRIu64 " events (%" PRIu64 " entry, %" PRIu64
+		" exit), %zu processes\n",
+		sums.calls > sums.not_chosen ? sums.calls - sums.not_chosen : report->entries,
+		events, report->entries, report->exits, report->process_count);
+	fprintf(out,
+		"lost: %" PRIu64 " events discarded by LTTng%s, %" PRIu64
+		" packets overwritten, %" PRIu64 " calls not recorded by the provider\n",
+		report->discarded_events,
+		report->discarded_unknown ? " and more that it did not count" : "",
+		report->discarded_packets, sums.missed);
+	if (sums.unreported) {
+		fprintf(out,
+			"%" PRIu64
+			" programs were killed or are still running: their own counts are not known\n",
+			sums.unreported);
+	} else if (!report->discarded_packets && !report->discarded_unknown) {
+		/* The identity that makes the loss exact: handed over = in the trace + discarded. */
+		fprintf(out,
+			"check: %" PRIu64 " events + %" PRIu64 " discarded = %" PRIu64
+			" sent = 2 x %" PRIu64 " calls - %" PRIu64 " without an exit by nature%s\n",
+			events, report->discarded_events, sums.sent, (sums.sent + sums.no_exit) / 2,
+			sums.no_exit,
+			events + report->discarded_events == sums.sent ? "" : ": DOES NOT ADD UP");
+	}
+	for (size_t i = 0; each_process && i < report->process_count; i++) {
+		print_process(&report->processes[i], out);
+	}
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscalls_priv.h - what the files of "tandem syscalls" share.
+ */
+#ifndef CLI_SYSCALLS_PRIV_H
+#define CLI_SYSCALLS_PRIV_H
+
+#include "options.h"
+#include <limits.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Where the parts of the provider lie. */
+struct syscalls_parts {
+	char preload[PATH_MAX];  /* libtandem-syscall.so, or the wrappers */
+	char sessions[PATH_MAX]; /* the folder of session files */
+};
+
+/* One profile, as its session file says. */
+struct syscalls_profile {
+	char *text; /* the session file; owned */
+	char name[256];
+	uint64_t subbuf_bytes;
+	uint64_t subbuf_count;
+	bool is_snapshot;
+};
+
+/* Which calls to record: one bit for each number. */
+struct syscalls_choice {
+	bool all;
+	uint64_t numbers[8];
+};
+
+/* A session of ours and the daemon it lives in. */
+struct syscalls_session {
+	char name[256];
+	char home[PATH_MAX]; /* LTTNG_HOME of our own daemon; "" for a daemon that was there */
+	pid_t daemon_pid;    /* 0: not ours */
+	bool created;
+	bool is_snapshot;
+};
+
+/* What the trace itself tells of one process; several images (execs) of one number add up. */
+struct syscalls_process {
+	int64_t vpid;
+	char name[64];
+	uint64_t events;                                   /* in the trace */
+	uint64_t entries, exits;                           /* of them */
+	uint64_t calls, sent, no_exit, missed, not_chosen; /* by its own counts */
+	uint32_t images, reports;
+};
+
+struct syscalls_report {
+	struct syscalls_process *processes; /* owned */
+	size_t process_count;
+	uint64_t entries, exits; /* in the trace */
+	uint64_t discarded_events;
+	uint64_t discarded_packets;
+	bool discarded_unknown; /* the tracer lost some and does not know how many */
+};
+
+/** Finds the parts beside the program (build tree, any prefix), else where they were configured. */
+enum tdm_status syscalls_find_parts(bool wrap, struct syscalls_parts *parts, struct tdm_error *err);
+
+/**
+ * Reads a profile: NAME of the shipped ones ("tandem-" may be left out), or a path to a session file.
+ */
+enum tdm_status syscalls_profile_read(const struct syscalls_parts *parts, const char *wanted,
+	struct syscalls_profile *profile, struct tdm_error *err);
+void syscalls_profile_release(struct syscalls_profile *profile);
+
+/** Bytes of shared memory that the rings take: for possible CPUs, not online ones. */
+uint64_t syscalls_profile_shm_bytes(const struct syscalls_profile *profile, unsigned int cpus);
+unsigned int syscalls_possible_cpus(void);
+
+/**
+ * Is there room in /dev/shm?
+ *
+ * @retval TDM_ERR_RANGE  No; the message names figures and remedies. A warning on @p log from a quarter on.
+ */
+enum tdm_status syscalls_check_shm(
+	const struct syscalls_profile *profile, const struct tdm_log *log, struct tdm_error *err);
+
+/**
+ * Writes the session file that is loaded: the profile with the chosen events, contexts and live timer.
+ */
+enum tdm_status syscalls_profile_write(const struct syscalls_profile *profile,
+	const struct syscalls_choice *choice, bool procname, bool live, FILE *out,
+	struct tdm_error *err);
+
+/**
+ * Reads a choice of calls: names separated by commas, "%file", "%network", "%process", "%memory",
+ * "%signal" and "%desc" for groups, "!" before the list for all others.
+ */
+enum tdm_status syscalls_choice_parse(
+	const char *text, struct syscalls_choice *choice, struct tdm_error *err);
+
+static inline bool syscalls_choice_has(const struct syscalls_choice *choice, unsigned int nr)
+{
+	return choice->all || (nr < 512 && (choice->numbers[nr / 64] >> (nr % 64) & 1));
+}
+
+/* LTTng's name of a number that has typed events, else NULL. */
+const char *syscalls_typed_name(unsigned int nr);
+
+/** Starts a daemon of our own where none answers. @p scratch is a folder of ours for its files. */
+enum tdm_status syscalls_daemon_need(struct syscalls_session *session, const char *scratch,
+	const struct tdm_log *log, struct tdm_error *err);
+/** Loads and starts the session. @param output_url  file:///... or net://... */
+enum tdm_status syscalls_session_start(struct syscalls_session *session, const char *session_file,
+	const struct syscalls_profile *profile, const char *output_url, struct tdm_error *err);
+/** Stops it (what was recorded is on disk afterwards) and forgets it. */
+enum tdm_status syscalls_session_stop(struct syscalls_session *session, struct tdm_error *err);
+/** Is there a session of this name that records our events? */
+enum tdm_status syscalls_session_check(const char *name, struct tdm_error *err);
+void syscalls_daemon_stop(struct syscalls_session *session);
+
+/** Reads a trace directory and adds up what it has and what it lacks. */
+enum tdm_status syscalls_report_read(
+	const char *dir, struct syscalls_report *report, struct tdm_error *err);
+void syscalls_report_print(const struct syscalls_report *report, bool each_process, FILE *out);
+/** Did anything get lost, or can it not be told? */
+bool syscalls_report_is_complete(const struct syscalls_report *report);
+void syscalls_report_release(struct syscalls_report *report);
+
+#endif

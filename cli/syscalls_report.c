@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recorded trace has and what it lacks, from the trace itself: events and the tracer's own
+ * discarded counts by babeltrace2, and the provider's counts in the process_end events.
+ */
+#include "syscalls_priv.h"
+#include <babeltrace2/babeltrace.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fts.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum kind {
+	KIND_OTHER = 1,
+	KIND_ENTRY,
+	KIND_EXIT,
+	KIND_START,
+	KIND_END
+};
+
+#define KINDS_MAX 4096 /* event classes of one trace; ours are about 210 */
+
+/* One image (between two execs) that has reported: the last report counts. */
+struct image {
+	int64_t vpid;
+	uint64_t id;
+	uint64_t calls, sent, no_exit, missed, not_chosen;
+};
+
+struct work {
+	struct syscalls_report *report;
+	const bt_event_class *last_class;
+	enum kind last_kind;
+
+	struct {
+		const bt_event_class *event_class;
+		enum kind kind;
+	} kinds[KINDS_MAX];
+
+	size_t kind_count;
+	struct image *images;
+	size_t image_count, image_room, process_room;
+	size_t last_process;
+	bool no_memory;
+};
+
+static enum kind kind_of_name(const char *name)
+{
+	if (strncmp(name, "tandem:syscall_entry_", 21) == 0) {
+		return KIND_ENTRY;
+	}
+	if (strncmp(name, "tandem:syscall_exit_", 20) == 0) {
+		return KIND_EXIT;
+	}
+	if (strcmp(name, "tandem:process_start") == 0) {
+		return KIND_START;
+	}
+	return strcmp(name, "tandem:process_end") == 0 ? KIND_END : KIND_OTHER;
+}
+
+static enum kind kind_of(struct work *work, const bt_event_class *event_class)
+{
+	if (event_class == work->last_class) {
+		return work->last_kind;
+	}
+
+	enum kind kind = 0;
+
+	for (size_t i = 0; i < work->kind_count && !kind; i++) {
+		if (work->kinds[i].event_class == event_class) {
+			kind = work->kinds[i].kind;
+		}
+	}
+	if (!kind) {
+		const char *name = bt_event_class_get_name(event_class);
+
+		kind = kind_of_name(name ? name : "");
+		if (work->kind_count < KINDS_MAX) {
+			work->kinds[work->kind_count].event_class = event_class;
+			work->kinds[work->kind_count++].kind = kind;
+		}
+	}
+	work->last_class = event_class;
+	work->last_kind = kind;
+	return kind;
+}
+
+static struct syscalls_process *process_of(struct work *work, int64_t vpid)
+{
+	struct syscalls_report *report = work->report;
+
+	if (work->last_process < report->process_count &&
+		report->processes[work->last_process].vpid == vpid) {
+		return &report->processes[work->last_process];
+	}
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].vpid == vpid) {
+			work->last_process = i;
+			return &report->processes[i];
+		}
+	}
+	if (report->process_count == work->process_room) {
+		const size_t room = work->process_room ? work->process_room * 2 : 64;
+		struct syscalls_process *grown = realloc(report->processes, room * sizeof(*grown));
+
+		if (!grown) {
+			work->no_memory = true;
+			return NULL;
+		}
+		report->processes = grown;
+		work->process_room = room;
+	}
+	work->last_process = report->process_count;
+	report->processes[report->process_count] = (struct syscalls_process){ .vpid = vpid };
+	return &report->processes[report->process_count++];
+}
+
+static int64_t vpid_of(const bt_event *event)
+{
+	const bt_field *context = bt_event_borrow_common_context_field_const(event);
+	const bt_field *vpid;
+
+	if (!context) {
+		return 0; /* a session of the user's own without contexts: one sum */
+	}
+	vpid = bt_field_structure_borrow_member_field_by_name_const(context, "vpid");
+	return vpid ? bt_field_integer_signed_get_value(vpid) : 0;
+}
+
+static uint64_t number(const bt_field *payload, const char *name)
+{
+	const bt_field *field = bt_field_structure_borrow_member_field_by_name_const(payload, name);
+
+	return field ? bt_field_integer_unsigned_get_value(field) : 0;
+}
+
+static void note_start(const bt_event *event, struct syscalls_process *process)
+{
+	const bt_field *payload = bt_event_borrow_payload_field_const(event);
+	const bt_field *name =
+		bt_field_structure_borrow_member_field_by_name_const(payload, "name");
+
+	process->images++;
+	if (name) {
+		snprintf(process->name, sizeof(process->name), "%s",
+			bt_field_string_get_value(name));
+	}
+}
+
+static void note_end(struct work *work, const bt_event *event, int64_t vpid)
+{
+	const bt_field *payload = bt_event_borrow_payload_field_const(event);
+	const uint64_t id = number(payload, "image");
+	struct image *image = NULL;
+
+	for (size_t i = work->image_count; i-- > 0 && !image;) {
+		if (work->images[i].id == id && work->images[i].vpid == vpid) {
+			image = &work->images[i];
+		}
+	}
+	if (!image) {
+		if (work->image_count == work->image_room) {
+			const size_t room = work->image_room ? work->image_room * 2 : 64;
+			struct image *grown = realloc(work->images, room * sizeof(*grown));
+
+			if (!grown) {
+				work->no_memory = true;
+				return;
+			}
+			work->images = grown;
+			work->image_room = room;
+		}
+		image = &work->images[work->image_count++];
+	}
+	*image = (struct image){
+		.vpid = vpid,
+		.id = id,
+		.calls = number(payload, "calls"),
+		.sent = number(payload, "entries") + number(payload, "exits"),
+		.no_exit = number(payload, "no_exit"),
+		.missed = number(payload, "missed"),
+		.not_chosen = number(payload, "not_chosen"),
+	};
+}
+
+static void note_event(struct work *work, const bt_message *message)
+{
+	const bt_event *event = bt_message_event_borrow_event_const(message);
+	const enum kind kind = kind_of(work, bt_event_borrow_class_const(event));
+
+	if (kind == KIND_OTHER) {
+		return;
+	}
+
+	const int64_t vpid = vpid_of(event);
+	struct syscalls_process *process = process_of(work, vpid);
+
+	if (!process) {
+		return;
+	}
+	switch (kind) {
+	case KIND_ENTRY:
+		process->entries++;
+		process->events++;
+		work->report->entries++;
+		break;
+	case KIND_EXIT:
+		process->exits++;
+		process->events++;
+		work->report->exits++;
+		break;
+	case KIND_START:
+		note_start(event, process);
+		break;
+	default:
+		note_end(work, event, vpid);
+		break;
+	}
+}
+
+static bt_graph_simple_sink_component_consume_func_status consume(
+	bt_message_iterator *iterator, void *user)
+{
+	struct work *work = user;
+	bt_message_array_const messages;
+	uint64_t count;
+	const bt_message_iterator_next_status status =
+		bt_message_iterator_next(iterator, &messages, &count);
+
+	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END) {
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
+	}
+	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN) {
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_AGAIN;
+	}
+	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK) {
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		const bt_message *message = messages[i];
+		uint64_t lost;
+
+		switch (bt_message_get_type(message)) {
+		case BT_MESSAGE_TYPE_EVENT:
+			note_event(work, message);
+			break;
+		case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+			if (bt_message_discarded_events_get_count(message, &lost) ==
+				BT_PROPERTY_AVAILABILITY_AVAILABLE) {
+				work->report->discarded_events += lost;
+			} else {
+				work->report->discarded_unknown = true;
+			}
+			break;
+		case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+			if (bt_message_discarded_packets_get_count(message, &lost) ==
+				BT_PROPERTY_AVAILABILITY_AVAILABLE) {
+				work->report->discarded_packets += lost;
+			} else {
+				work->report->discarded_unknown = true;
+			}
+			break;
+		default:
+			break;
+		}
+		bt_message_put_ref(message);
+	}
+	return work->no_memory ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_MEMORY_ERROR
+			       : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
+}
+
+/* The folders below dir that hold a trace. */
+static enum tdm_status add_traces(
+	const char *dir, bt_value *inputs, size_t *count, struct tdm_error *err)
+{
+	char *roots[] = { (char *)(uintptr_t)dir, NULL };
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	FTSENT *entry;
+
+	*count = 0;
+	if (!tree) {
+		return tdm_fail_errno(err, errno, "\"%s\"", dir);
+	}
+	while ((entry = fts_read(tree))) {
+		if (entry->fts_info == FTS_F && strcmp(entry->fts_name, "metadata") == 0) {
+			char folder[PATH_MAX];
+
+			snprintf(folder, sizeof(folder), "%.*s",
+				(int)(entry->fts_pathlen - entry->fts_namelen - 1),
+				entry->fts_path);
+			(*count)++;
+			if (bt_value_array_append_string_element(inputs, folder) !=
+				BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK) {
+				fts_close(tree);
+				return tdm_fail(
+					err, TDM_ERR_NOMEM, "no memory for the list of traces");
+			}
+		}
+	}
+	fts_close(tree);
+	return TDM_OK;
+}
+
+static const bt_plugin *find_plugin(const char *name)
+{
+	const bt_plugin *plugin = NULL;
+
+	return bt_plugin_find(name, BT_TRUE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin) ==
+			       BT_PLUGIN_FIND_STATUS_OK
+		       ? plugin
+		       : NULL;
+}
+
+/* source.ctf.fs, a muxer for its ports, and our counting at the end. */
+static bool build(bt_graph *graph, const bt_plugin *ctf, const bt_plugin *utils,
+	const bt_value *params, struct work *work)
+{
+	const bt_component_source *source = NULL;
+	const bt_component_filter *muxer = NULL;
+	const bt_component_sink *sink = NULL;
+
+	if (bt_graph_add_source_component(graph,
+		    bt_plugin_borrow_source_component_class_by_name_const(ctf, "fs"), "trace",
+		    params, BT_LOGGING_LEVEL_NONE, &source) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
+		bt_graph_add_filter_component(graph,
+			bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer"),
+			"muxer", NULL, BT_LOGGING_LEVEL_NONE,
+			&muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
+		bt_graph_add_simple_sink_component(graph, "count", NULL, consume, NULL, work,
+			&sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
+		return false;
+	}
+
+	const uint64_t ports = bt_component_source_get_output_port_count(source);
+
+	for (uint64_t i = 0; i < ports; i++) {
+		/* The muxer makes one more port each time one is connected. */
+		if (bt_graph_connect_ports(graph,
+			    bt_component_source_borrow_output_port_by_index_const(source, i),
+			    bt_component_filter_borrow_input_port_by_index_const(muxer, i),
+			    NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK) {
+			return false;
+		}
+	}
+	return ports == 0 ||
+	       bt_graph_connect_ports(graph,
+		       bt_component_filter_borrow_output_port_by_index_const(muxer, 0),
+		       bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+		       NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
+}
+
+/* babeltrace2's own words for what went wrong, the cause first. */
+static enum tdm_status bt_fail(struct tdm_error *err, const char *dir)
+{
+	const bt_error *error = bt_current_thread_take_error();
+	const char *cause = "unknown";
+
+	if (error && bt_error_get_cause_count(error) > 0) {
+		cause = bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0));
+	}
+	tdm_fail(err, TDM_ERR_FORMAT, "reading the trace in \"%s\": %s", dir, cause);
+	if (error) {
+		bt_error_release(error);
+	}
+	return TDM_ERR_FORMAT;
+}
+
+/* Adds the counts of the images to their processes. */
+static void add_images(struct work *work)
+{
+	for (size_t i = 0; i < work->image_count; i++) {
+		const struct image *image = &work->images[i];
+		struct syscalls_process *process = process_of(work, image->vpid);
+
+		if (process) {
+			process->reports++;
+			process->calls += image->calls;
+			process->sent += image->sent;
+			process->no_exit += image->no_exit;
+			process->missed += image->missed;
+			process->not_chosen += image->not_chosen;
+		}
+	}
+}
+
+enum tdm_status syscalls_report_read(
+	const char *dir, struct syscalls_report *report, struct tdm_error *err)
+{
+	struct work *work = calloc(1, sizeof(*work));
+	bt_value *params = bt_value_map_create();
+	bt_value *inputs = NULL;
+	const bt_plugin *ctf = find_plugin("ctf");
+	const bt_plugin *utils = find_plugin("utils");
+	bt_graph *graph = bt_graph_create(0);
+	enum tdm_status status = TDM_ERR_NOMEM;
+	size_t traces = 0;
+
+	memset(report, 0, sizeof(*report));
+	if (!work || !params || !graph || !ctf || !utils ||
+		bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) !=
+			BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK) {
+		tdm_fail(err, TDM_ERR_NOMEM, "babeltrace2's plugins ctf and utils cannot be used");
+		goto out;
+	}
+	work->report = report;
+	status = add_traces(dir, inputs, &traces, err);
+	if (status != TDM_OK || traces == 0) {
+		goto out; /* no program registered with LTTng: an empty report */
+	}
+	if (!build(graph, ctf, utils, params, work)) {
+		status = bt_fail(err, dir);
+		goto out;
+	}
+
+	bt_graph_run_status run;
+
+	do {
+		run = bt_graph_run(graph);
+	} while (run == BT_GRAPH_RUN_STATUS_AGAIN);
+	if (run != BT_GRAPH_RUN_STATUS_OK) {
+		status = bt_fail(err, dir);
+		goto out;
+	}
+	add_images(work);
+out:
+	if (work) {
+		free(work->images);
+	}
+	free(work);
+	bt_value_put_ref(params);
+	bt_graph_put_ref(graph);
+	bt_plugin_put_ref(ctf);
+	bt_plugin_put_ref(utils);
+	return status;
+}
+
+void syscalls_report_release(struct syscalls_report *report)
+{
+	free(report->processes);
+	report->processes = NULL;
+}
