@@ -7,15 +7,16 @@
 
 #include "agent_clock.h"
 #include "agent_options.h"
+#include "agent_stream.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <tandem/log.h>
 #include <tandem/sync_link.h>
 
 enum {
-	AGENT_GREETING_MAX = 512,  /* connections that have not said OPEN; the oldest makes room */
-	AGENT_GREETING_MS = 10000, /* to say OPEN */
-	AGENT_SESSION_MAX = 256,
+	AGENT_GREETING_MAX = 512,   /* connections that have not said OPEN; the oldest makes room */
+	AGENT_GREETING_MS = 10000,  /* to say OPEN */
+	AGENT_SESSION_MAX = 4096,   /* a trace takes one for each CPU and one */
 	AGENT_UNPROVEN_MAX = 64,    /* sessions of peers that nothing is known of */
 	AGENT_EVICT_IDLE_MS = 5000, /* of those, one that was silent so long makes room */
 	AGENT_SESSION_IDLE_MS = 90000
@@ -54,6 +55,7 @@ struct agent {
 	int reap_fd; /* eventfd: a session's thread has ended */
 	int listeners[AGENT_LISTEN_MAX];
 	struct agent_peer *first, *last;
+	struct stream_list streams;
 	unsigned int greeting_count, session_count, unproven_count;
 	/* Peers' faults are said at most so often: a flood of them must not fill the log. */
 	pthread_mutex_t log_lock;
@@ -94,6 +96,10 @@ bool agent_peer_may_trace(const struct agent_peer *peer);
 
 /* agent_exchange.c: the session of purpose exchange, in its thread. */
 enum tdm_status agent_exchange_session(
+	struct agent_peer *peer, const struct tdm_open *open, struct tdm_error *err);
+
+/* agent_stream.c: the sessions of purpose stream, control and pages, each in its thread. */
+enum tdm_status agent_stream_session(
 	struct agent_peer *peer, const struct tdm_open *open, struct tdm_error *err);
 
 #endif

@@ -165,6 +165,8 @@ static bool prepare(struct agent *agent)
 	sigset_t signals;
 	bool good;
 
+	/* Pages are spliced into sockets, where no flag keeps a broken one from raising it. */
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
@@ -204,6 +206,7 @@ int agent_run(const struct agent_options *options)
 		return EXIT_FAILURE;
 	}
 	agent_clock_init(&agent.clock);
+	stream_list_init(&agent.streams);
 	/* What a killed agent left in the kernel; without tracefs there is nothing. */
 	tdm_tap_remove_stale(&agent.log);
 	if (!options->keep_privileges && privilege_drop(&err) != TDM_OK) {
@@ -216,6 +219,7 @@ int agent_run(const struct agent_options *options)
 	(void)!write(agent.stop_fd, &one, sizeof(one));
 	agent_peer_end_all(&agent);
 	close_listeners(&agent);
+	stream_list_release(&agent.streams);
 	agent_clock_release(&agent.clock);
 	return status;
 }

@@ -9,9 +9,11 @@
 #include <tandem/socket.h>
 
 enum {
+	DEFAULT_MAX_BUFFER_KIB = 8192,
 	EXIT_USAGE = 2,
 	OPT_ALLOW = 256,
 	OPT_KEEP_PRIVILEGES,
+	OPT_MAX_BUFFER,
 	OPT_QUIET,
 	OPT_VERSION
 };
@@ -22,7 +24,9 @@ static const char help[] =
 	"  -l, --listen ADDR       tcp:ADDRESS[:PORT], tcp:[IPV6][:PORT], vsock:any[:PORT] or unix:PATH;\n"
 	"                          may be repeated; port 8990. Default: vsock and the loopback addresses\n"
 	"  -s, --secret-file FILE  who connects must prove this secret; needed for any other TCP address\n"
-	"      --allow GLOB        events that may be recorded, e.g. \"sched:*\"; may be repeated\n"
+	"      --allow GLOB        events that may be recorded, e.g. \"sched:*\"; may be repeated.\n"
+	"                          Without it the agent records nothing\n"
+	"      --max-buffer-kib N  ring buffer of each CPU that a recording may have (default: 8192)\n"
 	"      --keep-privileges   do not give up capabilities after the start\n"
 	"  -q, --quiet             say errors only\n"
 	"  -h, --help              this text\n"
@@ -34,6 +38,7 @@ static const struct option long_options[] = {
 	{ "secret-file", required_argument, NULL, 's' },
 	{ "allow", required_argument, NULL, OPT_ALLOW },
 	{ "keep-privileges", no_argument, NULL, OPT_KEEP_PRIVILEGES },
+	{ "max-buffer-kib", required_argument, NULL, OPT_MAX_BUFFER },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -81,6 +86,15 @@ static int check_trust(const struct agent_options *options)
 	return -1;
 }
 
+static bool parse_buffer(const char *text, uint32_t *kib)
+{
+	char *end = NULL;
+	const unsigned long value = strtoul(text, &end, 10);
+
+	*kib = (uint32_t)value;
+	return end != text && !*end && value >= 8 && value <= 1UL << 22;
+}
+
 int agent_options_parse(struct agent_options *options, int argc, char **argv)
 {
 	const char *secret_file = NULL;
@@ -88,6 +102,7 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 	int letter;
 
 	memset(options, 0, sizeof(*options));
+	options->max_buffer_kib = DEFAULT_MAX_BUFFER_KIB;
 	while (status < 0 &&
 		(letter = getopt_long(argc, argv, "l:s:qh", long_options, NULL)) != -1) {
 		switch (letter) {
@@ -102,6 +117,11 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 				return usage_fault("too many --allow");
 			}
 			options->allow[options->allow_count++] = optarg;
+			break;
+		case OPT_MAX_BUFFER:
+			if (!parse_buffer(optarg, &options->max_buffer_kib)) {
+				return usage_fault("--max-buffer-kib: wanted 8 to 4194304");
+			}
 			break;
 		case OPT_KEEP_PRIVILEGES:
 			options->keep_privileges = true;

@@ -26,6 +26,7 @@ struct agent_options {
 	const char *allow
 		[AGENT_ALLOW_MAX]; /* globs of events that may be recorded, "SYSTEM:EVENT"; borrowed */
 	unsigned int allow_count;
+	uint32_t max_buffer_kib; /* of each CPU and session */
 	struct tdm_secret secret;
 	bool quiet;
 	bool keep_privileges;

@@ -18,6 +18,7 @@ static const struct purpose_rule {
 		struct agent_peer *peer, const struct tdm_open *open, struct tdm_error *err);
 } purpose_rules[] = {
 	{ TDM_PURPOSE_EXCHANGE, false, agent_exchange_session },
+	{ TDM_PURPOSE_STREAM, true, agent_stream_session },
 };
 
 static const struct purpose_rule *find_rule(enum tdm_purpose purpose)
@@ -115,7 +116,7 @@ void agent_peer_add(struct agent *agent, int fd, const struct tdm_peer *who)
 	peer->open_body.cap = TDM_FRAME_MAX_BYTES;
 
 	const struct tdm_link_options options = { .secret = &agent->options->secret,
-		.capabilities = TDM_CAN_EXCHANGE | TDM_CAN_DATAGRAMS,
+		.capabilities = TDM_CAN_EXCHANGE | TDM_CAN_DATAGRAMS | TDM_CAN_STREAM,
 		.wants_proof = agent->options->secret.is_set && !peer->is_trusted };
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uintptr_t)peer };
 	struct tdm_error err;
@@ -199,7 +200,7 @@ static const char *refuse_open(
 	const struct purpose_rule *rule = find_rule(open.purpose);
 
 	if (!rule) {
-		return "not served by this agent: it answers time exchanges";
+		return "not served by this agent: it answers time exchanges and streams traces";
 	}
 	if (rule->needs_trust && !agent_peer_may_trace(peer)) {
 		return "not without the secret";

@@ -38,6 +38,8 @@ static enum tdm_status put_request(
 	failed |= tdm_record_add(open, TDM_STREAM_KEY_BUFFER, number) != TDM_OK;
 	failed |= tdm_record_add(open, TDM_STREAM_KEY_KALLSYMS, request->kallsyms ? "1" : "0") !=
 		  TDM_OK;
+	failed |= tdm_record_add(open, TDM_STREAM_KEY_MAY_MISS, request->may_miss ? "1" : "0") !=
+		  TDM_OK;
 	failed |= tdm_record_add(open, TDM_STREAM_KEY_PLAIN, request->plain ? "1" : "0") != TDM_OK;
 	return failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for a request") : TDM_OK;
 }
@@ -112,7 +114,7 @@ void tdm_stream_destroy(struct tdm_stream *stream)
 	}
 }
 
-struct tdm_stream_info tdm_stream_get_info(const struct tdm_stream *stream)
+struct tdm_stream_facts tdm_stream_get_facts(const struct tdm_stream *stream)
 {
 	return stream->info;
 }

@@ -13,7 +13,7 @@ struct tdm_stream {
 	struct tdm_link_options link_options;
 	uint32_t timeout_ms;
 	struct tdm_link *link;
-	struct tdm_stream_info info;
+	struct tdm_stream_facts info;
 	char token[TDM_VALUE_MAX + 1];
 };
 

@@ -269,7 +269,7 @@ enum tdm_status tdm_message_get(
 				 message->g2_raw | message->g3_raw | message->received_ns |
 				 message->sent_ns;
 
-	if (largest >= TDM_WIRE_READING_MAX) {
+	if (largest >= TDM_READING_MAX) {
 		return tdm_fail(err, TDM_ERR_PEER, "exchange message %llu: a reading passes 2^62",
 			(unsigned long long)message->sequence);
 	}

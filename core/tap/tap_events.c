@@ -125,8 +125,13 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 	if (refused) {
 		return tdm_fail(err, TDM_ERR_RANGE, "%s", first_refusal.text);
 	}
+	if (!refused && !forbidden && options->may_miss) {
+		TDM_INFO(tap->log, "No event here matches: pattern=\"%s\"", wanted->pattern);
+		return TDM_END;
+	}
 	if (forbidden) {
-		return tdm_fail(err, TDM_ERR_RANGE, "\"%s\" is not allowed to be recorded here",
+		return tdm_fail(err, TDM_ERR_RANGE,
+			"\"%s\" is not allowed to be recorded on that machine: see the agent's --allow",
 			wanted->pattern);
 	}
 	return tdm_fail(err, TDM_ERR_RANGE,
@@ -151,12 +156,21 @@ enum tdm_status enable_events(
 	if (status == TDM_OK && tdm_buffer_append(&list, "", 1) != TDM_OK) {
 		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory for the list of events");
 	}
+	size_t matched = 0;
+
 	for (size_t i = 0; i < options->event_count && status == TDM_OK; i++) {
 		status = strlen(options->events[i].pattern) < PATTERN_MAX_BYTES
 				 ? enable_pattern(tap, options, &options->events[i],
 					   (const char *)list.bytes, err)
 				 : tdm_fail(err, TDM_ERR_RANGE, "event pattern of over %d bytes",
 					   PATTERN_MAX_BYTES);
+		matched += status == TDM_OK;
+		status = status == TDM_END ? TDM_OK : status;
+	}
+	if (status == TDM_OK && options->event_count && !matched) {
+		status = tdm_fail(err, TDM_ERR_RANGE,
+			"none of the %zu event patterns matches an event there",
+			options->event_count);
 	}
 	tdm_buffer_release(&list);
 	return status;

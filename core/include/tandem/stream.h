@@ -36,6 +36,7 @@ enum {
 #define TDM_STREAM_KEY_CLOCK    "clock"      /* ftrace's name */
 #define TDM_STREAM_KEY_BUFFER   "buffer-kib" /* of each CPU */
 #define TDM_STREAM_KEY_KALLSYMS "kallsyms"   /* 1 = send them */
+#define TDM_STREAM_KEY_MAY_MISS "may-miss"   /* 1 = an event pattern may match nothing */
 #define TDM_STREAM_KEY_PLAIN    "plain"      /* 1 = bare pages where the server allows it */
 #define TDM_STREAM_KEY_TOKEN \
 	"token" /* of a session, in hexadecimal; in OPENED, and in OPEN of page connections */
@@ -56,7 +57,8 @@ struct tdm_stream_request {
 	const char *clock;
 	uint32_t buffer_kib; /* 0 = the agent's choice */
 	bool kallsyms;
-	bool plain; /* pages unsealed over TCP too */
+	bool may_miss; /* a pattern may match nothing there, as long as one matches something */
+	bool plain;    /* pages unsealed over TCP too */
 };
 
 struct tdm_stream_options {
@@ -67,7 +69,7 @@ struct tdm_stream_options {
 
 struct tdm_stream; /* one thread at a time, page links apart */
 
-struct tdm_stream_info {
+struct tdm_stream_facts {
 	uint64_t trace_id;
 	uint32_t cpu_count;
 	uint32_t page_bytes;
@@ -83,7 +85,7 @@ struct tdm_stream *tdm_stream_create(const struct tdm_stream_options *options,
 	const struct tdm_stream_request *request, struct tdm_error *err);
 void tdm_stream_destroy(struct tdm_stream *stream);
 
-struct tdm_stream_info tdm_stream_get_info(const struct tdm_stream *stream);
+struct tdm_stream_facts tdm_stream_get_facts(const struct tdm_stream *stream);
 
 /** Receives the kernel's texts. First thing after creation. @p meta: zero-initialised, released by the caller. */
 enum tdm_status tdm_stream_receive_texts(

@@ -30,6 +30,7 @@ struct tdm_tap_options {
 	const int32_t *pids; /* only these tasks; NULL = all */
 	size_t pid_count;
 	bool follow_children; /* with pids: also what they fork */
+	bool may_miss;        /* a pattern may match nothing, as long as one matches something */
 	/* What may be recorded at all; NULL = everything. Events that are matched but not allowed are left out. */
 	bool (*allow)(void *user, const char *system, const char *event);
 	void *allow_user;
@@ -99,6 +100,13 @@ enum tdm_status tdm_tap_get_stats(
 
 /** Clocks of trace_clock, in brackets the current one of the top instance. @p text is appended to. */
 enum tdm_status tdm_tap_list_clocks(struct tdm_buffer *text, struct tdm_error *err);
+
+/**
+ * How this kernel turns TSC ticks into ns: (ticks * mult) >> shift.
+ *
+ * @return False where it does not say (no TSC, unstable TSC, no perf).
+ */
+bool tdm_tap_tsc_scale(uint32_t *mult, uint32_t *shift);
 
 /* One CPU's ring, opened for reading; used by one thread at a time. */
 struct tdm_ring;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <tandem/buffer.h>
+#include <tandem/reading.h>
 #include <tandem/status.h>
 
 enum tdm_segment_kind {
@@ -32,9 +33,6 @@ enum {
 	TDM_TIMELINE_MAX_SEGMENTS = 1 << 12,
 	TDM_TIMELINE_MAX_CPUS = 1 << 13,
 };
-
-/* No reading lies above: ten years of a 5 GHz counter, or Unix nanoseconds, stay far below. */
-#define TDM_READING_MAX (UINT64_C(1) << 62)
 
 struct tdm_timeline; /* opaque; readers may share it between threads while nobody adds to it */
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <tandem/buffer.h>
+#include <tandem/reading.h>
 #include <tandem/status.h>
 
 /* Types of frames. A type that the receiver does not know ends the connection. */
@@ -170,8 +171,6 @@ struct tdm_message {
 	uint16_t clocks;        /* trace clock in the high byte, raw clock in the low one */
 	int32_t frequency;      /* adjtimex, 2^-16 ppm */
 };
-
-#define TDM_WIRE_READING_MAX ((uint64_t)1 << 62)
 
 void tdm_message_put(uint8_t to[TDM_MESSAGE_BYTES], const struct tdm_message *message);
 

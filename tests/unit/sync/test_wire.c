@@ -87,10 +87,10 @@ static void another_size_or_a_huge_reading_is_refused(void **state)
 	tdm_message_put(bytes, &full);
 	assert_int_equal(tdm_message_get(bytes, TDM_MESSAGE_BYTES - 1, &got, NULL), TDM_ERR_PEER);
 	assert_int_equal(tdm_message_get(bytes, TDM_MESSAGE_BYTES + 1, &got, NULL), TDM_ERR_PEER);
-	huge.g3_raw = TDM_WIRE_READING_MAX;
+	huge.g3_raw = TDM_READING_MAX;
 	tdm_message_put(bytes, &huge);
 	assert_int_equal(tdm_message_get(bytes, TDM_MESSAGE_BYTES, &got, NULL), TDM_ERR_PEER);
-	huge.g3_raw = TDM_WIRE_READING_MAX - 1;
+	huge.g3_raw = TDM_READING_MAX - 1;
 	tdm_message_put(bytes, &huge);
 	assert_int_equal(tdm_message_get(bytes, TDM_MESSAGE_BYTES, &got, NULL), TDM_OK);
 }

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent_stream.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <tandem/page_seal.h>
+
+enum {
+	POLL_MS = 250, /* rings are also looked at this often, full or not; never for each event */
+	STALL_MS = 120000, /* a host that takes nothing for so long has gone */
+	TAKE_BYTES =
+		61440, /* a multiple of any page size up to 4 KiB times 15; larger pages go one by one */
+};
+
+/* One CPU on its way out. */
+struct ring_tap {
+	struct stream_session *session;
+	struct tdm_ring *ring;
+	int fd; /* of the page connection */
+	uint32_t cpu;
+	uint32_t page_bytes;
+	struct tdm_seal *seal; /* NULL = bare */
+	uint8_t *pages;        /* sealed: room_bytes */
+	uint8_t *record;
+	size_t room_bytes;
+};
+
+static enum tdm_status send_sealed(
+	struct ring_tap *tap, size_t count, bool last, struct tdm_error *err)
+{
+	const size_t size = tdm_seal_put(tap->seal, tap->pages, count, last, tap->record);
+
+	tap->session->sent_bytes += count;
+	return tdm_socket_send(tap->fd, tap->record, size, tdm_deadline_ns(STALL_MS), err);
+}
+
+/* The full pages that are there. */
+static enum tdm_status send_full_pages(struct ring_tap *tap, struct tdm_error *err)
+{
+	if (!tap->seal) {
+		uint64_t moved_bytes = 0;
+		const enum tdm_status status =
+			tdm_ring_move(tap->ring, tap->fd, STALL_MS, &moved_bytes, err);
+
+		tap->session->sent_bytes += moved_bytes;
+		return status;
+	}
+	for (;;) {
+		size_t got_bytes = 0;
+		enum tdm_status status =
+			tdm_ring_take(tap->ring, tap->pages, tap->room_bytes, &got_bytes, err);
+
+		if (status != TDM_OK || !got_bytes) {
+			return status;
+		}
+		status = send_sealed(tap, got_bytes, false, err);
+		if (status != TDM_OK || got_bytes < tap->room_bytes) {
+			return status;
+		}
+	}
+}
+
+/* The pages that are not full, once tracing is off; then the end. */
+static enum tdm_status send_rest(struct ring_tap *tap, struct tdm_error *err)
+{
+	enum tdm_status status = send_full_pages(tap, err);
+
+	while (status == TDM_OK) {
+		status = tdm_ring_read(tap->ring, tap->pages, err);
+		if (status != TDM_OK) {
+			break;
+		}
+		if (tap->seal) {
+			status = send_sealed(tap, tap->page_bytes, false, err);
+		} else {
+			tap->session->sent_bytes += tap->page_bytes;
+			status = tdm_socket_send(tap->fd, tap->pages, tap->page_bytes,
+				tdm_deadline_ns(STALL_MS), err);
+		}
+	}
+	if (status != TDM_AGAIN) {
+		return status;
+	}
+	return tap->seal ? send_sealed(tap, 0, true, err) : TDM_OK;
+}
+
+static enum tdm_status prepare(struct ring_tap *tap, struct tdm_link *link, struct tdm_error *err)
+{
+	uint8_t key[TDM_KEY_BYTES], header[TDM_SEAL_HEADER_BYTES];
+
+	tap->page_bytes = tdm_tap_page_bytes(tap->session->tap);
+	tap->room_bytes = TAKE_BYTES - TAKE_BYTES % tap->page_bytes;
+	if (tap->room_bytes == 0) {
+		tap->room_bytes = tap->page_bytes;
+	}
+	tap->pages = malloc(tap->room_bytes);
+	tap->record = malloc(tap->room_bytes + TDM_SEAL_LENGTH_BYTES + TDM_SEAL_EXTRA_BYTES);
+	if (!tap->pages || !tap->record) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for pages");
+	}
+	tap->ring = tdm_ring_open(tap->session->tap, tap->cpu, err);
+	if (!tap->ring) {
+		return err->status;
+	}
+	if (!tap->session->sealed) {
+		return TDM_OK;
+	}
+	tdm_link_derive(link, TDM_ROLE_SERVER, "pages", key);
+	tap->seal = tdm_seal_create(key, header);
+	if (!tap->seal) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a seal");
+	}
+	return tdm_socket_send(tap->fd, header, sizeof(header), tdm_deadline_ns(STALL_MS), err);
+}
+
+/*
+ * Sleeps until the ring is half full, a quarter of a second passed, the session changes or the agent ends. Before tracing
+ * is on there is nothing to time.
+ */
+static void wait_for_pages(const struct ring_tap *tap, int stop_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = tap->session->wake_fd, .events = POLLIN },
+		{ .fd = stop_fd, .events = POLLIN },
+		{ .fd = tdm_ring_poll_fd(tap->ring), .events = POLLIN },
+	};
+
+	poll(fds, 3, POLL_MS);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
+enum tdm_status ring_tap_run(struct stream_session *session, struct tdm_link *link, uint32_t cpu,
+	int stop_fd, struct tdm_error *err)
+{
+	struct ring_tap tap = { .session = session, .fd = tdm_link_fd(link), .cpu = cpu };
+	enum tdm_status status = prepare(&tap, link, err);
+
+	while (status == TDM_OK && session->state <= STREAM_RUNNING && !is_readable(stop_fd)) {
+		wait_for_pages(&tap, stop_fd);
+		if (session->state == STREAM_RUNNING) {
+			status = send_full_pages(&tap, err);
+		}
+	}
+	if (status == TDM_OK && session->state == STREAM_STOPPED) {
+		status = send_rest(&tap, err);
+	}
+	tdm_socket_finish(tap.fd);
+	tdm_ring_close(tap.ring);
+	tdm_seal_destroy(tap.seal);
+	free(tap.pages);
+	free(tap.record);
+	return status;
+}
