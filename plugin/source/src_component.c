@@ -351,12 +351,15 @@ bool src_tell_losses(struct src_component *component)
 		const size_t fault_count = tdm_trace_fault_count(trace);
 
 		unreadable = unreadable || fault_count > 0;
+		/* The reader has told each fault when it met it first. */
 		for (; member->faults_told < fault_count; member->faults_told++) {
 			const struct tdm_fault fault =
 				tdm_trace_fault_at(trace, member->faults_told);
 
-			TDM_WARNING(&component->report.log, "%s (met %" PRIu64 " times)",
-				fault.text, fault.count);
+			if (fault.count > 1) {
+				TDM_WARNING(&component->report.log, "met %" PRIu64 " times: %s",
+					fault.count, fault.text);
+			}
 		}
 		if (member->told || member->records == 0) {
 			continue;
@@ -365,7 +368,7 @@ bool src_tell_losses(struct src_component *component)
 		tell_refused(component, member);
 		tell_times(component, member);
 		if (member->delivered != member->records || member->lost > 0 ||
-			member->unreadable_pages > 0) {
+			member->losses_uncounted > 0 || member->unreadable_pages > 0) {
 			TDM_WARNING(&component->report.log,
 				"Not all events are here: input=\"%s\", in=%" PRIu64
 				", out=%" PRIu64 ", lost-by-the-tracer=%" PRIu64

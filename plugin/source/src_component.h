@@ -29,7 +29,8 @@ struct src_machine {
 	const struct tdm_machine *machine;
 	struct ir_trace *trace;
 	size_t faults_told;
-	uint64_t records, delivered, lost, unreadable_pages; /* of iterators that have ended */
+	uint64_t records, delivered, lost, losses_uncounted,
+		unreadable_pages; /* of iterators that have ended */
 	uint64_t clamped, before_origin;
 	bool told;
 };

@@ -113,7 +113,8 @@ static void count_closed(struct iterator *it)
 	it->machine->delivered += it->delivered;
 	it->machine->clamped += it->clamped;
 	it->machine->before_origin += it->before_origin;
-	it->machine->lost += counts.lost_events + counts.lost_unknown;
+	it->machine->lost += counts.lost_events;
+	it->machine->losses_uncounted += counts.lost_unknown;
 	it->machine->unreadable_pages += counts.unreadable_pages;
 }
 
@@ -329,7 +330,6 @@ static bt_message *ending_message(struct iterator *it)
 		return packet_beginning(it, it->loss_packet_end_ns);
 	}
 	it->state = AT_END;
-	count_closed(it);
 	return bt_message_stream_end_create(it->self, it->port->stream);
 }
 
@@ -376,6 +376,8 @@ static enum tdm_status next_message(
  */
 static bt_message_iterator_class_next_method_status finish(struct iterator *it)
 {
+	/* Only who asks beyond the end has taken all that was given; the muxer reads ahead in the others. */
+	count_closed(it);
 	if (it->component->iterators_open > 0) {
 		return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
 	}
