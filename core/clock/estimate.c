@@ -87,7 +87,7 @@ static enum tdm_status run(struct estimate *est, struct tdm_error *err)
 		}
 	}
 	if (est->quality.unbelievable != unbelievable) {
-		if (!select_measure(est)) {
+		if (!window_measure(est) || !epoch_order(est)) {
 			return no_memory(err);
 		}
 		status = segment_windows(est, err);

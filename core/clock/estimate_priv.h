@@ -34,8 +34,9 @@ struct sample {
 struct window {
 	size_t first, count; /* samples */
 	uint32_t believed;
-	uint32_t epoch;                        /* ordinal of the epoch it lies in */
-	double x;                              /* its middle */
+	uint32_t epoch; /* marks of the guest that lie before it */
+	uint32_t run;   /* windows of one run lie in the order of guest readings and of host time */
+	double x;       /* its middle */
 	double x_lower, lower, x_upper, upper; /* the tightest statement of each direction */
 	double shrink; /* by how much each may be narrowed and still be expected to hold */
 	bool has_z;
@@ -92,17 +93,34 @@ struct estimate {
 /** Orders and cleans the log's exchanges and puts them in windows. TDM_ERR_RANGE where none is left. */
 enum tdm_status select_samples(struct estimate *est, struct tdm_error *err);
 
-/** Measures each window anew from its believed samples; windows without any are taken out. False without memory. */
-bool select_measure(struct estimate *est);
+/* place.c: between readings and x, y. */
+
+tdm_i128 place_distance(uint64_t to, uint64_t from);
+
+/** Places a sample's statements. */
+void place_sample(const struct estimate *est, struct sample *sample);
 
 /** The host time of a guest reading and its y, in host units; may lie outside 64 bits. */
-tdm_i128 select_host(const struct estimate *est, uint64_t guest, double y);
+tdm_i128 place_host(const struct estimate *est, uint64_t guest, double y);
 
 /** Guest reading nearest to an x, held inside the readings that a file may have. */
-uint64_t select_guest(const struct estimate *est, double x);
+uint64_t place_guest(const struct estimate *est, double x);
 
 /** x of a guest reading. */
-double select_x(const struct estimate *est, uint64_t guest);
+double place_x(const struct estimate *est, uint64_t guest);
+
+/* window.c */
+
+/** Lets each window's samples vote; windows without a majority are taken out. False where none is left. */
+bool window_vote(struct estimate *est);
+
+/** Measures each window anew from its believed samples; windows without any are taken out. False without memory. */
+bool window_measure(struct estimate *est);
+
+/* epoch.c */
+
+/** Orders the windows, and numbers the runs between steps back of the guest's clock and its marks. False without memory. */
+bool epoch_order(struct estimate *est);
 
 /* segment.c */
 

@@ -37,7 +37,7 @@ static void add(struct points *points, const struct estimate *est, uint64_t gues
 		points->room = room;
 	}
 	points->at[points->count++] = (struct point){ .guest = guest,
-		.x = select_x(est, guest),
+		.x = place_x(est, guest),
 		.y = y,
 		.minus = fmax(y - low, 0),
 		.plus = fmax(high - y, 0) };
@@ -49,7 +49,7 @@ static void add_beside(struct points *points, const struct estimate *est, size_t
 {
 	const struct stretch *right = &est->stretches[index];
 	const struct stretch *left = right - 1;
-	const double x = select_x(est, guest);
+	const double x = place_x(est, guest);
 	double y = bound_estimate_at(est, is_left ? left : right, x);
 	double low;
 	double high;
@@ -78,8 +78,8 @@ static void add_left_of_change(
 {
 	const struct stretch *right = &est->stretches[index];
 	const struct stretch *left = right - 1;
-	const uint64_t window = select_guest(est, est->windows[left->first + left->count - 1].x);
-	const uint64_t doubt = select_guest(est, right->doubt_from);
+	const uint64_t window = place_guest(est, est->windows[left->first + left->count - 1].x);
+	const uint64_t doubt = place_guest(est, right->doubt_from);
 
 	if (doubt > window && doubt < change) {
 		add_beside(points, est, index, true, doubt);
@@ -89,13 +89,13 @@ static void add_left_of_change(
 	}
 	if (!isnan(right->ceiling)) {
 		/* Where the estimate begins to stand still. */
-		double x = select_x(est, change);
+		double x = place_x(est, change);
 
 		for (int i = 0; i < 8; i++) {
 			x += right->ceiling - x - bound_estimate_at(est, left, x);
 		}
 
-		const uint64_t still = select_guest(est, x);
+		const uint64_t still = place_guest(est, x);
 
 		if (still > window && still < change) {
 			add_beside(points, est, index, true, still);
@@ -108,8 +108,8 @@ static void add_right_of_change(
 	struct points *points, const struct estimate *est, size_t index, uint64_t change)
 {
 	const struct stretch *right = &est->stretches[index];
-	const uint64_t window = select_guest(est, est->windows[right->first].x);
-	const uint64_t doubt = select_guest(est, right->doubt_to);
+	const uint64_t window = place_guest(est, est->windows[right->first].x);
+	const uint64_t doubt = place_guest(est, right->doubt_to);
 
 	if (change < window) {
 		add_beside(points, est, index, false, change);
@@ -162,7 +162,7 @@ static void add_windows(
 		if (i + 1 < end) {
 			more = fmax(more, bulge(est, stretch, i, i + 1));
 		}
-		add(points, est, select_guest(est, window->x), window->y, window->low - more,
+		add(points, est, place_guest(est, window->x), window->y, window->low - more,
 			window->high + more);
 	}
 }
@@ -172,7 +172,7 @@ static void add_reach(struct points *points, const struct estimate *est,
 	const struct stretch *stretch, double sign)
 {
 	const double x = est->windows[stretch->first].x + sign * LONE_REACH_S * 1e9;
-	const uint64_t guest = select_guest(est, x);
+	const uint64_t guest = place_guest(est, x);
 	double low;
 	double high;
 
@@ -275,7 +275,7 @@ static enum tdm_status put_segment(const struct estimate *est, const struct stre
 
 	for (size_t i = 0; status == TDM_OK && i < points->count; i++) {
 		const struct point *point = &points->at[i];
-		tdm_i128 host = select_host(est, point->guest, point->y);
+		tdm_i128 host = place_host(est, point->guest, point->y);
 
 		if (host < before) {
 			host = before;
@@ -320,7 +320,7 @@ enum tdm_status knots_emit(
 		}
 		add_windows(&points, est, stretch);
 		if (!closes) {
-			change = select_guest(est, stretch[1].change);
+			change = place_guest(est, stretch[1].change);
 			add_left_of_change(&points, est, s + 1, change);
 		} else if (stretch->count == 1) {
 			add_reach(&points, est, stretch, 1);
@@ -331,7 +331,7 @@ enum tdm_status knots_emit(
 		}
 
 		const uint64_t from =
-			s == 0 ? points.at[0].guest : select_guest(est, stretch->change);
+			s == 0 ? points.at[0].guest : place_guest(est, stretch->change);
 
 		if (thin) {
 			thin_out(&points);
@@ -343,8 +343,8 @@ enum tdm_status knots_emit(
 
 		if (!stretch->is_overlap) {
 			status = tdm_timeline_add_doubt(timeline,
-				select_guest(est, stretch->told_from),
-				select_guest(est, stretch->told_to), err);
+				place_guest(est, stretch->told_from),
+				place_guest(est, stretch->told_to), err);
 		}
 	}
 	free(points.at);

@@ -24,6 +24,7 @@ struct chain {
 	struct point *lowers; /* upper convex chain */
 	size_t upper_count, lower_count;
 	double slope_low, slope_high; /* all average slopes lie between */
+	double x;                     /* right end of what was added */
 	double rho;
 };
 
@@ -102,13 +103,19 @@ static void chain_release(struct chain *chain)
 	free(chain->lowers);
 }
 
+static bool overlaps(const struct chain *chain, const struct view *view)
+{
+	return view->lower.x <= chain->x || view->upper.x <= chain->x;
+}
+
 /* The chain's slopes as they would be with this window. False where no rate within rho of a constant is left. */
 static bool chain_try(
 	const struct chain *chain, const struct view *view, double *slope_low, double *slope_high)
 {
 	*slope_low = chain->slope_low;
 	*slope_high = chain->slope_high;
-	if (chain->upper_count) {
+	/* A burst that overlaps the one before says nothing of the slope. */
+	if (chain->upper_count && !overlaps(chain, view)) {
 		const double least = tangent(chain->uppers, chain->upper_count, view->lower, 1);
 		const double most = tangent(chain->lowers, chain->lower_count, view->upper, -1);
 
@@ -123,7 +130,11 @@ static void chain_push(struct chain *chain, const struct view *view)
 	double low;
 	double high;
 
+	if (chain->upper_count && overlaps(chain, view)) {
+		return;
+	}
 	(void)chain_try(chain, view, &low, &high);
+	chain->x = fmax(view->lower.x, view->upper.x);
 	chain->slope_low = low;
 	chain->slope_high = high;
 	push_point(chain->uppers, &chain->upper_count, view->upper, 1);
@@ -138,9 +149,7 @@ static unsigned int weight(const struct window *window)
 /* True where guest readings went back, or the guest said so: nothing before and after may be compared. */
 static bool is_cut(const struct window *before, const struct window *window)
 {
-	const double x = before->x_lower > before->x_upper ? before->x_lower : before->x_upper;
-
-	return window->epoch != before->epoch || window->x_lower <= x || window->x_upper <= x;
+	return window->run != before->run;
 }
 
 /* Do most of the next windows agree with this one that the stretch has ended? */
@@ -232,7 +241,7 @@ static bool find_breaks(struct estimate *est)
 				struct stretch *made = &est->stretches[est->stretch_count - 1];
 
 				made->has_mark = true;
-				made->mark = select_x(est, est->epochs[window->epoch - 1].guest);
+				made->mark = place_x(est, est->epochs[window->epoch - 1].guest);
 			}
 			chain_reset(&chain, est->rate_center);
 		} else if (!chain_try(&chain, &view, &low, &high)) {
