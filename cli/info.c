@@ -2,6 +2,7 @@
 /*
  * info.c - tandem info: what is in the inputs, and how well their clocks are known.
  */
+#include "causality.h"
 #include "info_report.h"
 #include "options.h"
 #include <stdlib.h>
@@ -12,6 +13,9 @@ static const char help[] =
 	"Tells what is in traces: machines, clocks, buffers, events of each CPU, losses, how the clocks are tied.\n"
 	"\n"
 	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file\n"
+	"  --causality                contradictions between a host and its guests instead: guest events while the guest\n"
+	"                             did not run, packets received before they were sent; also for LTTng's traces\n"
+	"  --offset NAME=NS           with --causality: put NAME on its host's clock by hand\n"
 	"  --json                     the same as JSON\n"
 	"  -q, --quiet                no warnings on stderr\n"
 	"  -h, --help                 this text\n"
@@ -24,7 +28,8 @@ static const char help[] =
 struct info_options {
 	struct cli_named_list inputs;
 	struct cli_named_list corrections;
-	bool json;
+	struct cli_named_list offsets;
+	bool json, causality;
 };
 
 /* The whole report. */
@@ -162,12 +167,16 @@ int tdm_info_main(int argc, char **argv)
 {
 	enum {
 		OPT_JSON = CLI_OPT_OWN,
-		OPT_CORRECTIONS
+		OPT_CORRECTIONS,
+		OPT_CAUSALITY,
+		OPT_OFFSET
 	};
 	static const struct option long_options[] = {
 		CLI_COMMON_OPTIONS,
 		{ "json", no_argument, NULL, OPT_JSON },
 		{ "corrections", required_argument, NULL, OPT_CORRECTIONS },
+		{ "causality", no_argument, NULL, OPT_CAUSALITY },
+		{ "offset", required_argument, NULL, OPT_OFFSET },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct cli_command command;
@@ -180,6 +189,12 @@ int tdm_info_main(int argc, char **argv)
 		(value = getopt_long(argc, argv, CLI_COMMON_LETTERS, long_options, NULL)) != -1) {
 		if (value == OPT_JSON) {
 			options.json = true;
+		} else if (value == OPT_CAUSALITY) {
+			options.causality = true;
+		} else if (value == OPT_OFFSET) {
+			if (!cli_named_add(&options.offsets, optarg)) {
+				exit_status = TDM_EXIT_FAILED;
+			}
 		} else if (value == OPT_CORRECTIONS) {
 			if (!cli_named_add(&options.corrections, optarg)) {
 				exit_status = TDM_EXIT_FAILED;
@@ -196,10 +211,22 @@ int tdm_info_main(int argc, char **argv)
 	if (exit_status < 0 && options.inputs.count == 0) {
 		exit_status = cli_usage_fault(&command, "no inputs");
 	}
-	if (exit_status < 0) {
+	if (exit_status < 0 && options.causality) {
+		const struct view_options view = {
+			.inputs = options.inputs,
+			.corrections = options.corrections,
+			.offsets = options.offsets,
+			.names = "lttng",
+			.no_print = true,
+			.no_symbols = true,
+		};
+
+		exit_status = causality_run(&command, &view, options.json);
+	} else if (exit_status < 0) {
 		exit_status = report(&command, &options);
 	}
 	cli_named_release(&options.inputs);
 	cli_named_release(&options.corrections);
+	cli_named_release(&options.offsets);
 	return exit_status;
 }

@@ -67,6 +67,15 @@ enum view_end {
 enum view_end view_graph_run(struct view_graph *graph, const char *plugin_folder,
 	const char *program, bt_logging_level level);
 
+/**
+ * Builds the graph and gives every message that leaves @p from to @p each, instead of to a sink.
+ *
+ * @param each  Returns false to end the run as failed.
+ */
+enum view_end view_graph_feed(struct view_graph *graph, const char *plugin_folder,
+	const char *program, bt_logging_level level, size_t from,
+	bool (*each)(void *user, const bt_message *message), void *user);
+
 void view_graph_release(struct view_graph *graph);
 
 #endif

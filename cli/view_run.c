@@ -220,8 +220,47 @@ static enum view_end run(bt_graph *graph)
 	return VIEW_INTERRUPTED;
 }
 
-enum view_end view_graph_run(struct view_graph *wanted, const char *plugin_folder,
-	const char *program, bt_logging_level level)
+struct feed {
+	size_t from;
+	bool (*each)(void *user, const bt_message *message);
+	void *user;
+};
+
+static bt_graph_simple_sink_component_consume_func_status consume(
+	bt_message_iterator *iterator, void *user)
+{
+	const struct feed *const feed = user;
+	bt_message_array_const messages;
+	uint64_t count = 0;
+	bool good = true;
+	const bt_message_iterator_next_status status =
+		bt_message_iterator_next(iterator, &messages, &count);
+
+	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK) {
+		/* The values of the two enumerations are the same by design. */
+		return (bt_graph_simple_sink_component_consume_func_status)status;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		good = good && feed->each(feed->user, messages[i]);
+		bt_message_put_ref(messages[i]);
+	}
+	return good ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK
+		    : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_MEMORY_ERROR;
+}
+
+static bool add_feed(bt_graph *graph, const struct view_graph *wanted, struct feed *feed)
+{
+	const bt_component_sink *sink = NULL;
+
+	return bt_graph_add_simple_sink_component(graph, "feed", NULL, consume, NULL, feed,
+		       &sink) == BT_GRAPH_ADD_COMPONENT_STATUS_OK &&
+	       bt_graph_connect_ports(graph, output_at(&wanted->components[feed->from], 0),
+		       bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+		       NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
+}
+
+static enum view_end build_and_run(struct view_graph *wanted, const char *plugin_folder,
+	const char *program, bt_logging_level level, struct feed *feed)
 {
 	struct sigaction action = { .sa_handler = note_signal };
 	struct sigaction old_int, old_term;
@@ -235,7 +274,8 @@ enum view_end view_graph_run(struct view_graph *wanted, const char *plugin_folde
 	interrupted = 0;
 	sigaction(SIGINT, &action, &old_int);
 	sigaction(SIGTERM, &action, &old_term);
-	if (build(graph, wanted, plugin_folder, program, level)) {
+	if (build(graph, wanted, plugin_folder, program, level) &&
+		(!feed || add_feed(graph, wanted, feed))) {
 		end = run(graph);
 	}
 	fflush(stdout);
@@ -244,4 +284,19 @@ enum view_end view_graph_run(struct view_graph *wanted, const char *plugin_folde
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
 	return end;
+}
+
+enum view_end view_graph_run(struct view_graph *wanted, const char *plugin_folder,
+	const char *program, bt_logging_level level)
+{
+	return build_and_run(wanted, plugin_folder, program, level, NULL);
+}
+
+enum view_end view_graph_feed(struct view_graph *wanted, const char *plugin_folder,
+	const char *program, bt_logging_level level, size_t from,
+	bool (*each)(void *user, const bt_message *message), void *user)
+{
+	struct feed feed = { from, each, user };
+
+	return build_and_run(wanted, plugin_folder, program, level, &feed);
 }

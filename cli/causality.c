@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "causality.h"
+#include "causality_read.h"
+#include "json_writer.h"
+#include "plugin_find.h"
+#include "view_plan.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One machine to read: an input of its own, or a trace among those of source.tandem.tracedat. */
+struct machine {
+	char name[TDM_MACHINE_NAME_MAX + 1];
+	const struct view_input *input; /* NULL: a trace.dat, found by its trace's name */
+	bool is_host;
+	char tie[PATH_MAX + 32]; /* what puts it on the host's clock */
+};
+
+struct run {
+	const struct cli_command *command;
+	const struct view_options *options;
+	struct view_inputs inputs;
+	struct machine *machines;
+	size_t count;
+	struct causality *model;
+	char folder[PATH_MAX];
+	bool json;
+	bool complete;
+	struct json_writer writer;
+};
+
+static enum tdm_status no_memory(struct tdm_error *err)
+{
+	return tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+}
+
+/* ---- which machines ---- */
+
+static enum tdm_status open_tracedat(
+	struct run *run, struct tdm_machines **machines, struct tdm_error *err)
+{
+	const struct view_options *options = run->options;
+	struct tdm_machine_input *inputs = calloc(options->inputs.count + 1, sizeof(*inputs));
+	struct tdm_correction_input *corrections =
+		calloc(options->corrections.count + 1, sizeof(*corrections));
+	enum tdm_status status = TDM_ERR_NOMEM;
+
+	if (inputs && corrections) {
+		for (size_t i = 0; i < options->inputs.count; i++) {
+			const struct cli_named *item = &options->inputs.items[i];
+
+			inputs[i].name = *item->name ? item->name : NULL;
+			inputs[i].path = item->text;
+		}
+		for (size_t i = 0; i < options->corrections.count; i++) {
+			const struct cli_named *item = &options->corrections.items[i];
+
+			corrections[i].guest = *item->name ? item->name : NULL;
+			corrections[i].path = item->text;
+		}
+		const struct tdm_machines_options how = {
+			.corrections = corrections,
+			.correction_count = options->corrections.count,
+		};
+
+		status =
+			tdm_machines_open(inputs, options->inputs.count, &how, NULL, machines, err);
+	} else {
+		status = no_memory(err);
+	}
+	free(inputs);
+	free(corrections);
+	return status;
+}
+
+static enum tdm_status list_tracedat(struct run *run, struct tdm_error *err)
+{
+	struct tdm_machines *machines = NULL;
+	const enum tdm_status status = open_tracedat(run, &machines, err);
+
+	if (status != TDM_OK) {
+		return status;
+	}
+	run->count = tdm_machines_count(machines);
+	run->machines = calloc(run->count + 1, sizeof(*run->machines));
+	for (size_t i = 0; run->machines && i < run->count; i++) {
+		const struct tdm_machine *machine = tdm_machines_at(machines, i);
+
+		memcpy(run->machines[i].name, machine->name, sizeof(machine->name));
+		run->machines[i].is_host = machine->is_host;
+		snprintf(run->machines[i].tie, sizeof(run->machines[i].tie), "%s",
+			tdm_tie_words(machine->tie));
+	}
+	tdm_machines_close(machines);
+	return run->machines ? TDM_OK : no_memory(err);
+}
+
+static enum tdm_status list_machines(struct run *run, struct tdm_error *err)
+{
+	const enum tdm_status status = view_inputs_read(run->options, &run->inputs, err);
+
+	if (status != TDM_OK) {
+		return status;
+	}
+	if (run->inputs.only_tracedat) {
+		return list_tracedat(run, err);
+	}
+	run->count = run->inputs.count;
+	run->machines = calloc(run->count + 1, sizeof(*run->machines));
+	if (!run->machines) {
+		return no_memory(err);
+	}
+	for (size_t i = 0; i < run->count; i++) {
+		const struct view_input *input = &run->inputs.items[i];
+		struct machine *machine = &run->machines[i];
+
+		machine->input = input;
+		machine->is_host = input->is_host;
+		memcpy(machine->name, input->name, sizeof(machine->name));
+		snprintf(machine->tie, sizeof(machine->tie), "%s",
+			*input->corrections ? input->corrections : "nothing");
+	}
+	return TDM_OK;
+}
+
+/* ---- reading ---- */
+
+static enum tdm_status read_machine(struct run *run, size_t index, struct tdm_error *err)
+{
+	const struct machine *machine = &run->machines[index];
+	struct view_graph graph = { 0 };
+	struct causality_reader reader = {
+		.model = run->model,
+		.is_host = machine->is_host,
+		.machine = machine->input ? NULL : machine->name,
+	};
+	size_t muxer = VIEW_NONE;
+	enum tdm_status status = view_plan_merge(&graph, run->options, &run->inputs, machine->input,
+		&run->command->log, &muxer, err);
+
+	if (status == TDM_OK) {
+		const enum view_end end = view_graph_feed(&graph, run->folder, "tandem info",
+			run->command->quiet ? BT_LOGGING_LEVEL_ERROR : BT_LOGGING_LEVEL_WARNING,
+			muxer, causality_read, &reader);
+
+		run->complete = run->complete && end == VIEW_DONE;
+		if (end == VIEW_FAILED) {
+			status = tdm_fail(
+				err, TDM_ERR_FORMAT, "%s: nothing could be read", machine->name);
+		}
+	}
+	causality_reader_release(&reader);
+	view_graph_release(&graph);
+	return status;
+}
+
+/* ---- the report ---- */
+
+static void print_text(const struct machine *machine, const struct causality_report *report)
+{
+	printf("%s, put on the host's clock by: %s\n", machine->name, machine->tie);
+	for (size_t i = 0; i < report->vcpu_count; i++) {
+		const struct causality_vcpu *vcpu = &report->vcpus[i];
+
+		if (!vcpu->windows) {
+			printf("  CPU %" PRIu32
+			       ": the host's trace has no kvm_entry and kvm_exit of this vCPU, %" PRIu64
+			       " events not judged\n",
+				vcpu->vcpu, vcpu->beyond);
+			continue;
+		}
+		printf("  CPU %" PRIu32, vcpu->vcpu);
+		if (vcpu->tid >= 0) {
+			printf(" (host thread %" PRId32 ")", vcpu->tid);
+		}
+		printf(": %" PRIu64 " events, %" PRIu64 " outside the %" PRIu64
+		       " windows in which it ran",
+			vcpu->judged, vcpu->outside, vcpu->windows);
+		if (vcpu->outside) {
+			printf(", %" PRId64 " ns away at the median, %" PRId64 " ns at most",
+				vcpu->outside_median_ns, vcpu->outside_most_ns);
+		}
+		printf("; %" PRIu64 " beyond the first and last window\n", vcpu->beyond);
+	}
+	printf("  TCP packets host to guest: %" PRIu64 ", received before sent: %" PRIu64 "\n",
+		report->to_guest.pairs, report->to_guest.violations);
+	printf("  TCP packets guest to host: %" PRIu64 ", received before sent: %" PRIu64 "\n",
+		report->to_host.pairs, report->to_host.violations);
+	if (report->has_room && !report->outside) {
+		printf("  an error of the clocks would show from %" PRId64
+		       " ns (guest too early) or %" PRId64 " ns (guest too late) on\n",
+			1 - report->room_back_ns, 1 + report->room_ahead_ns);
+	}
+	if (!report->judged && !report->to_guest.pairs && !report->to_host.pairs) {
+		puts("  nothing could be judged: record kvm_entry, kvm_exit and sched_switch on the host (LTTng: kvm_x86_entry, "
+		     "kvm_x86_exit), or net events with headers on both");
+	}
+	printf("  contradictions: %" PRIu64 "\n", report->contradictions);
+}
+
+static void print_packets(
+	struct json_writer *json, const char *name, const struct causality_packets *packets)
+{
+	json_object_begin(json, name);
+	json_uint(json, "pairs", packets->pairs);
+	json_uint(json, "violations", packets->violations);
+	json_int(json, "least_ns", packets->least_ns);
+	json_int(json, "median_ns", packets->median_ns);
+	json_object_end(json);
+}
+
+static void print_json(struct json_writer *json, const struct machine *machine,
+	const struct causality_report *report)
+{
+	json_object_begin(json, NULL);
+	json_text(json, "guest", machine->name);
+	json_text(json, "correction", machine->tie);
+	json_array_begin(json, "vcpus");
+	for (size_t i = 0; i < report->vcpu_count; i++) {
+		const struct causality_vcpu *vcpu = &report->vcpus[i];
+
+		json_object_begin(json, NULL);
+		json_uint(json, "vcpu", vcpu->vcpu);
+		json_int(json, "host_tid", vcpu->tid);
+		json_uint(json, "windows", vcpu->windows);
+		json_uint(json, "judged", vcpu->judged);
+		json_uint(json, "outside", vcpu->outside);
+		json_uint(json, "beyond", vcpu->beyond);
+		json_int(json, "outside_median_ns", vcpu->outside_median_ns);
+		json_int(json, "outside_most_ns", vcpu->outside_most_ns);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	print_packets(json, "tcp_host_to_guest", &report->to_guest);
+	print_packets(json, "tcp_guest_to_host", &report->to_host);
+	if (report->has_room) {
+		json_int(json, "room_back_ns", report->room_back_ns);
+		json_int(json, "room_ahead_ns", report->room_ahead_ns);
+	}
+	json_uint(json, "contradictions", report->contradictions);
+	json_object_end(json);
+}
+
+static enum tdm_status judge_guests(struct run *run, struct tdm_error *err)
+{
+	uint64_t contradictions = 0;
+	size_t guests = 0;
+
+	run->writer = (struct json_writer){ .out = stdout };
+	if (run->json) {
+		json_object_begin(&run->writer, NULL);
+		json_array_begin(&run->writer, "causality");
+	}
+	for (size_t i = 0; i < run->count; i++) {
+		struct causality_report report;
+
+		if (run->machines[i].is_host) {
+			continue;
+		}
+		causality_forget_guest(run->model);
+
+		const enum tdm_status status = read_machine(run, i, err);
+
+		if (status != TDM_OK) {
+			return status;
+		}
+		if (!causality_judge(run->model, &report)) {
+			return no_memory(err);
+		}
+		if (run->json) {
+			print_json(&run->writer, &run->machines[i], &report);
+		} else {
+			print_text(&run->machines[i], &report);
+		}
+		contradictions += report.contradictions;
+		guests++;
+	}
+	if (run->json) {
+		json_array_end(&run->writer);
+		json_uint(&run->writer, "contradictions", contradictions);
+		json_object_end(&run->writer);
+	} else if (guests > 1) {
+		printf("contradictions in all: %" PRIu64 "\n", contradictions);
+	}
+	return guests ? TDM_OK
+		      : tdm_fail(err, TDM_ERR_RANGE,
+				"causality wants a host's trace and a guest's: name them host=PATH and NAME=PATH");
+}
+
+int causality_run(const struct cli_command *command, const struct view_options *options, bool json)
+{
+	struct run run = { .command = command, .options = options, .json = json, .complete = true };
+	struct tdm_error err = { .status = TDM_OK };
+	enum tdm_status status;
+
+	plugin_find_folder(run.folder);
+	run.model = causality_create();
+	status = run.model ? list_machines(&run, &err) : no_memory(&err);
+	for (size_t i = 0; status == TDM_OK && i < run.count; i++) {
+		if (run.machines[i].is_host) {
+			status = read_machine(&run, i, &err);
+		}
+	}
+	if (status == TDM_OK) {
+		status = judge_guests(&run, &err);
+	}
+	causality_destroy(run.model);
+	free(run.machines);
+	view_inputs_release(&run.inputs);
+	if (status != TDM_OK) {
+		return cli_failed(command, &err);
+	}
+	return run.complete ? TDM_EXIT_DONE : TDM_EXIT_INCOMPLETE;
+}
