@@ -84,6 +84,23 @@ static bool copy_trace_properties(const struct ir_mirror *mirror, const bt_trace
 	return copy_environment(in, out);
 }
 
+/* All that the input has by now, so that whoever lists a trace's classes and streams sees the same ones. */
+static bool copy_known(struct ir_mirror *mirror, const bt_trace *in, const bt_trace_class *in_class)
+{
+	for (uint64_t i = 0; i < bt_trace_class_get_stream_class_count(in_class); i++) {
+		if (!ir_mirror_stream_class(mirror,
+			    bt_trace_class_borrow_stream_class_by_index_const(in_class, i))) {
+			return false;
+		}
+	}
+	for (uint64_t i = 0; i < bt_trace_get_stream_count(in); i++) {
+		if (!ir_mirror_stream(mirror, bt_trace_borrow_stream_by_index_const(in, i))) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static struct ir_mirror_trace *find_trace(struct ir_mirror *mirror, const bt_trace *in)
 {
 	struct ir_mirror_trace *made = ir_table_find(&mirror->traces, in);
@@ -117,7 +134,7 @@ static struct ir_mirror_trace *find_trace(struct ir_mirror *mirror, const bt_tra
 		ir_mirror_free_trace(made);
 		return IR_FAIL(mirror, "Cannot follow the life of a trace");
 	}
-	return made;
+	return copy_known(mirror, in, trace_class->in) ? made : NULL;
 }
 
 struct ir_mirror_stream *ir_mirror_stream(struct ir_mirror *mirror, const bt_stream *in)
