@@ -21,18 +21,29 @@ struct ring_tap {
 	uint32_t cpu;
 	uint32_t page_bytes;
 	struct tdm_seal *seal; /* NULL = bare */
-	uint8_t *pages;        /* sealed: room_bytes */
+	uint8_t header[TDM_SEAL_HEADER_BYTES];
+	bool header_sent;
+	uint8_t *pages; /* sealed: room_bytes */
 	uint8_t *record;
 	size_t room_bytes;
 };
 
+/* Not before tracing began: until then the host reads frames, and could take the first bytes for some of theirs. */
 static enum tdm_status send_sealed(
 	struct ring_tap *tap, size_t count, bool last, struct tdm_error *err)
 {
 	const size_t size = tdm_seal_put(tap->seal, tap->pages, count, last, tap->record);
+	enum tdm_status status = TDM_OK;
 
+	if (!tap->header_sent) {
+		tap->header_sent = true;
+		status = tdm_socket_send(
+			tap->fd, tap->header, sizeof(tap->header), tdm_deadline_ns(STALL_MS), err);
+	}
 	tap->session->sent_bytes += count;
-	return tdm_socket_send(tap->fd, tap->record, size, tdm_deadline_ns(STALL_MS), err);
+	return status == TDM_OK
+		       ? tdm_socket_send(tap->fd, tap->record, size, tdm_deadline_ns(STALL_MS), err)
+		       : status;
 }
 
 /* The full pages that are there. */
@@ -87,7 +98,7 @@ static enum tdm_status send_rest(struct ring_tap *tap, struct tdm_error *err)
 
 static enum tdm_status prepare(struct ring_tap *tap, struct tdm_link *link, struct tdm_error *err)
 {
-	uint8_t key[TDM_KEY_BYTES], header[TDM_SEAL_HEADER_BYTES];
+	uint8_t key[TDM_KEY_BYTES];
 
 	tap->page_bytes = tdm_tap_page_bytes(tap->session->tap);
 	tap->room_bytes = TAKE_BYTES - TAKE_BYTES % tap->page_bytes;
@@ -107,11 +118,11 @@ static enum tdm_status prepare(struct ring_tap *tap, struct tdm_link *link, stru
 		return TDM_OK;
 	}
 	tdm_link_derive(link, TDM_ROLE_SERVER, "pages", key);
-	tap->seal = tdm_seal_create(key, header);
+	tap->seal = tdm_seal_create(key, tap->header);
 	if (!tap->seal) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a seal");
 	}
-	return tdm_socket_send(tap->fd, header, sizeof(header), tdm_deadline_ns(STALL_MS), err);
+	return TDM_OK;
 }
 
 /*
