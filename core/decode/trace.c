@@ -173,12 +173,6 @@ const char *tdm_trace_printk_format(struct tdm_trace *trace, uint64_t address)
 	return table ? symbol_table_exact(table, address) : NULL;
 }
 
-void tdm_trace_set_date_offset(struct tdm_trace *trace, int64_t date_offset_ns, bool is_unix_time)
-{
-	trace->info.date_offset_ns = date_offset_ns;
-	trace->info.is_unix_time = is_unix_time;
-}
-
 struct tdm_reader *tdm_reader_create(
 	struct tdm_trace *trace, size_t stream_index, struct tdm_error *err)
 {

@@ -8,6 +8,7 @@
 enum {
 	/* Windows of all readers of a trace together; see tracedat_stream.c. */
 	ALL_WINDOWS_BYTES = 16 << 20,
+	ALL_CHUNKS_BYTES = 24 << 20,
 	MAX_WINDOW_BYTES = 128 << 10
 };
 
@@ -262,6 +263,7 @@ static void settle_windows(struct tracedat *dat)
 	const size_t share = ALL_WINDOWS_BYTES / streams;
 
 	dat->window_bytes = share < MAX_WINDOW_BYTES ? share : MAX_WINDOW_BYTES;
+	dat->chunk_bytes = ALL_CHUNKS_BYTES / streams;
 }
 
 enum tdm_status tracedat_settle(struct tracedat *dat, struct tdm_error *err)

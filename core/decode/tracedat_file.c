@@ -65,11 +65,12 @@ static enum tdm_status read_prefix(
 	return TDM_OK;
 }
 
-/* Follows the chain of OPTIONS sections. Damage ends it and becomes a fault: what came before stays. */
-static void read_options_chain(struct tracedat *dat, uint64_t offset)
+/* Follows the chain of OPTIONS sections. Damage ends it and becomes a fault: what came before stays. True: to its end. */
+static bool read_options_chain(struct tracedat *dat, uint64_t offset)
 {
 	uint64_t *visited = calloc(MAX_CHAIN, sizeof(*visited));
 	size_t count = 0;
+	bool is_whole = false;
 	/* Sections that overlap could be parsed again and again. */
 	uint64_t bytes_left = 4 * dat->file->size_bytes + (1 << 20);
 
@@ -117,8 +118,10 @@ static void read_options_chain(struct tracedat *dat, uint64_t offset)
 		}
 		offset = next;
 	}
+	is_whole = count > 0;
 out:
 	free(visited);
+	return is_whole;
 }
 
 /* Reads one block of metadata and gives it to its parser. Damage loses that block only. */
@@ -184,6 +187,7 @@ static void close_tracedat(struct tdm_trace *trace)
 	free(dat->streams.items);
 	free(dat->data.items);
 	free(dat->instances.items);
+	free(dat->buffer_sections.items);
 	free(dat->guests.items);
 	free(dat->stats.items);
 	free(dat->stats_names.items);
@@ -283,6 +287,7 @@ static enum tdm_status read_file(struct tracedat *dat, struct tdm_error *err)
 {
 	uint8_t bytes[PREFIX_BYTES];
 	uint64_t first_options = 0;
+	bool has_all_options = true;
 	size_t got = 0;
 	enum tdm_status status = tdm_input_file_read(dat->file, 0, bytes, sizeof(bytes), &got, err);
 
@@ -300,10 +305,13 @@ static enum tdm_status read_file(struct tracedat *dat, struct tdm_error *err)
 	if (dat->base.info.version == 6) {
 		status = tracedat_v6_read(dat, tdm_cursor_offset(&prefix), err);
 	} else {
-		read_options_chain(dat, first_options);
+		has_all_options = read_options_chain(dat, first_options);
 	}
 	if (status == TDM_OK) {
 		status = read_metadata(dat, err);
+	}
+	if (status == TDM_OK && !has_all_options) {
+		tracedat_salvage(dat, tdm_cursor_offset(&prefix));
 	}
 	if (status == TDM_OK) {
 		status = tracedat_settle(dat, err);

@@ -173,6 +173,7 @@ static void parse_buffer_v7(struct tracedat *dat, struct tdm_cursor *in)
 		trace_fault(&dat->base, at, "BUFFER option at 0x%" PRIx64 ": %s", at, err.text);
 		return;
 	}
+	(void)TRACEDAT_PUSH(&dat->buffer_sections, offset);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t cpu = tdm_cursor_u32(in);
 		const uint64_t data_offset = tdm_cursor_u64(in);

@@ -58,7 +58,8 @@ struct tracedat {
 	uint32_t page_bytes; /* as the prefix has it, or what stands in for it */
 	struct ring_layout layout;
 	struct tracedat_block header_info, ftrace_events, event_formats, kallsyms, printk, cmdlines;
-	size_t window_bytes; /* of each reader, so that all of them together stay small */
+	/* Of each reader, so that all of them together stay small: pages read at once, and of an inflated chunk. */
+	size_t window_bytes, chunk_bytes;
 	TRACEDAT_LIST(struct tdm_buffer_info) buffers;
 	TRACEDAT_LIST(struct tdm_stream_info) streams;
 	TRACEDAT_LIST(struct tracedat_data) data; /* one for each stream */
@@ -69,6 +70,7 @@ struct tracedat {
 	uint32_t stats_buffer;                   /* that CPUSTAT options speak of */
 	uint8_t cpus_seen[TRACEDAT_MAX_CPU / 8]; /* of the buffer that was added last */
 	TRACEDAT_LIST(const char *) stats_names; /* of buffers, before these are known */
+	TRACEDAT_LIST(uint64_t) buffer_sections; /* version 7: that a BUFFER option has led to */
 	bool has_clock_option;
 	uint64_t metadata_left; /* bytes of metadata that may still be unpacked */
 	/* saved_cmdlines, by pid */
@@ -157,7 +159,12 @@ void tracedat_stream_add(struct tracedat *dat, size_t buffer_index, uint32_t cpu
 /** When all is read: sorts, looks for overlaps, sets the rest of info. */
 enum tdm_status tracedat_settle(struct tracedat *dat, struct tdm_error *err);
 
-/* tracedat_v6.c, tracedat_file.c */
+/* tracedat_salvage.c */
+
+/** Version 7, where options are lost: looks for trace data that no option leads to, from the first section on. */
+void tracedat_salvage(struct tracedat *dat, uint64_t first_section);
+
+/* tracedat_v6.c */
 
 enum tdm_status tracedat_v6_read(struct tracedat *dat, uint64_t offset, struct tdm_error *err);
 

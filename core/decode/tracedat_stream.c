@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	BATCH_SLOTS = 512,
+	BATCH_SLOTS = 256,
 	CHUNK_HEADER_BYTES = 8,
 	/* Writers put 10 pages in a chunk. */
 	MAX_CHUNK_PAGES = 64,
@@ -17,7 +17,8 @@ enum {
 
 /*
  * A stream is read through a window of some pages. Uncompressed, the window moves over the file; compressed, it is
- * one chunk, inflated.
+ * one chunk, inflated, or a part of one where there are so many streams or so large pages that whole chunks would take
+ * too much memory: then a chunk is inflated once for each part.
  */
 struct tracedat_reader {
 	struct tdm_reader base;
@@ -31,6 +32,7 @@ struct tracedat_reader {
 	uint64_t end_offset;
 	bool is_started;
 	uint32_t chunks_left;
+	size_t chunk_done; /* bytes of the chunk at next_offset that went through the window already */
 
 	uint8_t *window;
 	size_t window_room;
@@ -83,18 +85,23 @@ static void give_up(struct tracedat_reader *reader)
 	reader->chunks_left = 0;
 }
 
+/* What a window may have, in whole pages; one at least. */
+static size_t window_share(const struct tracedat_reader *reader, size_t limit)
+{
+	const size_t bytes = limit / reader->page_bytes * reader->page_bytes;
+
+	return bytes ? bytes : reader->page_bytes;
+}
+
 static enum tdm_status load_pages(struct tracedat_reader *reader, struct tdm_error *err)
 {
 	const uint64_t left = reader->end_offset - reader->next_offset;
-	size_t size = reader->dat->window_bytes / reader->page_bytes * reader->page_bytes;
+	size_t size = window_share(reader, reader->dat->window_bytes);
 	size_t got = 0;
 	struct tdm_error read_err;
 
 	if (!left) {
 		return TDM_END;
-	}
-	if (size < reader->page_bytes) {
-		size = reader->page_bytes;
 	}
 	if (size > left) {
 		size = (size_t)left;
@@ -169,12 +176,75 @@ static void start_chunks(struct tracedat_reader *reader)
 	reader->next_offset += sizeof(uint32_t);
 }
 
+/* Keeps of an inflated chunk what the window may have; the rest is inflated again when it is its turn. */
+static void keep_part(struct tracedat_reader *reader, uint64_t at, const uint8_t *bytes,
+	size_t size, size_t share)
+{
+	const size_t left = size - reader->chunk_done;
+	const size_t kept = left < share ? left : share;
+
+	memcpy(reader->window, bytes + reader->chunk_done, kept);
+	reader->window_size = kept;
+	if (kept < left) {
+		reader->chunk_done += kept;
+		reader->next_offset = at;
+		reader->chunks_left++;
+	} else {
+		reader->chunk_done = 0;
+	}
+}
+
+/* The chunk at @p at, its sizes checked, next_offset behind it already. */
+static enum tdm_status inflate_chunk(struct tracedat_reader *reader, uint64_t at, uint32_t in_size,
+	uint32_t out_size, struct tdm_error *err)
+{
+	struct tracedat *dat = reader->dat;
+	const size_t share = window_share(reader, dat->chunk_bytes);
+	const bool is_whole = out_size <= share;
+	struct inflate_context *context =
+		inflate_take(dat->pool, in_size + (is_whole ? 0 : (size_t)out_size));
+	const char *fault = "it cannot be read";
+	size_t got = 0;
+
+	if (!context || !make_window(reader, is_whole ? out_size : share)) {
+		if (context) {
+			inflate_give(dat->pool, context);
+		}
+		return fail_memory(reader, in_size + (size_t)out_size, err);
+	}
+
+	uint8_t *bytes = is_whole ? reader->window : context->bytes + in_size;
+
+	if (tdm_input_file_read(dat->file, at + CHUNK_HEADER_BYTES, context->bytes, in_size, &got,
+		    NULL) == TDM_OK &&
+		got == in_size) {
+		fault = inflate_block(
+			context, dat->compression, context->bytes, in_size, bytes, out_size);
+	}
+	if (fault) {
+		trace_fault(&dat->base, scope_of(reader),
+			"buffer \"%.60s\", CPU %u: chunk at 0x%" PRIx64
+			", %u bytes from %u: %s; it is passed over",
+			reader->buffer_name, reader->cpu, at, out_size, in_size, fault);
+		lose(reader, out_size / reader->page_bytes, in_size);
+		reader->chunk_done = 0;
+	} else {
+		reader->window_offset = at;
+		if (is_whole) {
+			reader->window_size = out_size;
+		} else {
+			keep_part(reader, at, bytes, out_size, share);
+		}
+	}
+	inflate_give(dat->pool, context);
+	return TDM_OK;
+}
+
 /* One chunk into the window. What cannot be inflated is passed over. */
 static enum tdm_status load_chunk(struct tracedat_reader *reader, struct tdm_error *err)
 {
 	const uint64_t at = reader->next_offset;
 	uint32_t sizes[2];
-	size_t got = 0;
 
 	if (!reader->chunks_left) {
 		return TDM_END;
@@ -214,35 +284,7 @@ static enum tdm_status load_chunk(struct tracedat_reader *reader, struct tdm_err
 		return TDM_OK;
 	}
 
-	struct inflate_context *context = inflate_take(reader->dat->pool, in_size);
-
-	if (!context || !make_window(reader, out_size)) {
-		if (context) {
-			inflate_give(reader->dat->pool, context);
-		}
-		return fail_memory(reader, in_size + (size_t)out_size, err);
-	}
-
-	const char *fault = "it cannot be read";
-
-	if (tdm_input_file_read(reader->dat->file, at + CHUNK_HEADER_BYTES, context->bytes, in_size,
-		    &got, NULL) == TDM_OK &&
-		got == in_size) {
-		fault = inflate_block(context, reader->dat->compression, context->bytes, in_size,
-			reader->window, out_size);
-	}
-	inflate_give(reader->dat->pool, context);
-	if (fault) {
-		trace_fault(&reader->dat->base, scope_of(reader),
-			"buffer \"%.60s\", CPU %u: chunk at 0x%" PRIx64
-			", %u bytes from %u: %s; it is passed over",
-			reader->buffer_name, reader->cpu, at, out_size, in_size, fault);
-		lose(reader, out_size / reader->page_bytes, in_size);
-		return TDM_OK;
-	}
-	reader->window_offset = at;
-	reader->window_size = out_size;
-	return TDM_OK;
+	return inflate_chunk(reader, at, in_size, out_size, err);
 }
 
 static enum tdm_status load_window(struct tracedat_reader *reader, struct tdm_error *err)
@@ -321,11 +363,9 @@ enum tdm_status tracedat_reader_next_batch(
 		}
 
 		struct ring_fault fault;
-		const uint32_t pos_before = reader->page.pos;
 		const size_t count = ring_page_walk(
 			&reader->dat->layout, &reader->page, reader->slots, BATCH_SLOTS, &fault);
 
-		(void)pos_before;
 		if (fault.text) {
 			report_page(reader, &fault,
 				reader->page.size + reader->dat->layout.header_bytes - fault.at);
@@ -379,6 +419,7 @@ enum tdm_status tracedat_reader_rewind(struct tdm_reader *base, struct tdm_error
 	}
 	reader->is_started = false;
 	reader->chunks_left = 0;
+	reader->chunk_done = 0;
 	reader->window_size = 0;
 	reader->window_pos = 0;
 	reader->in_page = false;

@@ -343,6 +343,14 @@ static size_t put_data(
 	return out->size - start - 4;
 }
 
+/* The first CPUs only: more are for tests that damage nothing. */
+static void mark_data(struct dat_marks *marks, size_t buffer, size_t cpu, size_t at)
+{
+	if (cpu < sizeof(marks->data[0]) / sizeof(marks->data[0][0])) {
+		marks->data[buffer][cpu] = at;
+	}
+}
+
 static void build_v7(const struct dat_spec *spec, struct tdm_buffer *out, struct dat_marks *marks)
 {
 	const struct dat_layout *layout = &spec->layout;
@@ -398,7 +406,7 @@ static void build_v7(const struct dat_spec *spec, struct tdm_buffer *out, struct
 		dat_u32(&option, layout, (uint32_t)buffer->cpu_count);
 		for (size_t c = 0; c < buffer->cpu_count; c++) {
 			pad_to(out, inner.page_bytes);
-			marks->data[b][c] = out->size;
+			mark_data(marks, b, c, out->size);
 			dat_u32(&option, layout, buffer->cpus[c].cpu);
 			dat_u64(&option, layout, out->size);
 			dat_u64(&option, layout, put_data(out, &inner, buffer->cpus[c].pages));
@@ -440,7 +448,7 @@ static void put_flyrecord(const struct dat_spec *spec, size_t b, uint32_t cpu_co
 	dat_bytes(out, clock, (size_t)clock_size);
 	for (size_t c = 0; c < buffer->cpu_count; c++) {
 		pad_to(out, layout->page_bytes);
-		marks->data[b][c] = out->size;
+		mark_data(marks, b, c, out->size);
 		dat_patch_u64(out, layout, table + buffer->cpus[c].cpu * 16, out->size);
 		dat_patch_u64(out, layout, table + buffer->cpus[c].cpu * 16 + 8,
 			buffer->cpus[c].pages->size);

@@ -209,12 +209,6 @@ const char *tdm_trace_symbol(struct tdm_trace *trace, uint64_t address, uint64_t
 /** The printk format at @p address ("fmt" of a bprint record), without quotes and escapes, or NULL. Thread-safe. */
 const char *tdm_trace_printk_format(struct tdm_trace *trace, uint64_t address);
 
-/**
- * Puts another number in place of the sum of the file's DATE and OFFSET options: a guest whose stamps are already on
- * its host's clock takes the host's. Before the first reader is made.
- */
-void tdm_trace_set_date_offset(struct tdm_trace *trace, int64_t date_offset_ns, bool is_unix_time);
-
 struct tdm_reader; /* reads one stream once, front to back; several readers of one trace may run in threads */
 
 /** @return A reader of stream @p stream_index that the caller owns, or NULL with @p err filled. */

@@ -3,6 +3,7 @@
 #include "trace_sum.h"
 #include "tracedat_builder.h"
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 static const struct dat_layout layouts[] = {
@@ -339,6 +340,85 @@ static void an_instance_is_shifted_where_it_shares_the_clock(void **state)
 	tdm_buffer_release(&pages.bytes);
 }
 
+/* All readers open, as in a graph: one batch of each in turn. */
+static uint64_t read_in_turn(struct tdm_trace *trace, size_t *most_bytes)
+{
+	const size_t count = tdm_trace_get_info(trace)->stream_count;
+	struct tdm_reader **readers = calloc(count, sizeof(struct tdm_reader *));
+	size_t open = count;
+	uint64_t records = 0;
+	struct tdm_error err;
+
+	for (size_t i = 0; i < count; i++) {
+		readers[i] = tdm_reader_create(trace, i, &err);
+		assert_non_null(readers[i]);
+	}
+	while (open) {
+		for (size_t i = 0; i < count; i++) {
+			struct tdm_batch batch;
+
+			if (!readers[i]) {
+				continue;
+			}
+			if (tdm_reader_next_batch(readers[i], &batch, &err) == TDM_OK) {
+				records += batch.count;
+			} else {
+				tdm_reader_destroy(readers[i]);
+				readers[i] = NULL;
+				open--;
+			}
+		}
+
+		const struct mallinfo2 now = mallinfo2();
+
+		if (now.uordblks + now.hblkhd > *most_bytes) {
+			*most_bytes = now.uordblks + now.hblkhd;
+		}
+	}
+	free(readers);
+	return records;
+}
+
+static void many_cpus_with_large_pages_stay_below_48_mib(void **state)
+{
+	static const struct dat_layout layout = { 7, false, 8, 65536, "zstd" };
+	static struct dat_cpu cpus[200];
+	struct dat_pages pages = { .layout = &layout };
+	const struct dat_buffer buffer = { "", "mono", 0, cpus, 200 };
+	const struct dat_spec spec = { .layout = layout, .buffers = &buffer, .buffer_count = 1 };
+	struct tdm_trace *trace;
+	struct tdm_error err;
+	size_t most_bytes = 0;
+
+	(void)state;
+	/* 12 pages of 64 KiB: a chunk of 640 KiB and a short one, for each of 200 CPUs. */
+	pages_of_ticks(&pages, 12, 300, 1);
+	for (uint32_t i = 0; i < 200; i++) {
+		cpus[i] = (struct dat_cpu){ i, &pages.bytes };
+	}
+
+	/* What marks would point to has no room for so many. */
+	struct tdm_buffer bytes = { 0 };
+
+	dat_build(&spec, &bytes, NULL);
+
+	char *path = dat_save(&bytes);
+
+	tdm_buffer_release(&bytes);
+	tdm_buffer_release(&pages.bytes);
+
+	const struct mallinfo2 before = mallinfo2();
+	const size_t bytes_before = before.uordblks + before.hblkhd;
+
+	assert_int_equal(tdm_trace_open(path, NULL, NULL, &trace, &err), TDM_OK);
+	assert_int_equal(read_in_turn(trace, &most_bytes), 200 * 12 * 300);
+	assert_int_equal(tdm_trace_fault_count(trace), 0);
+	/* A sanitizer's allocator says 0. */
+	assert_true(most_bytes < bytes_before + (48u << 20));
+	tdm_trace_close(trace);
+	forget(path);
+}
+
 static void relative_text_and_wide_numbers_are_found_in_big_endian(void **state)
 {
 	static const char format[] =
@@ -429,6 +509,7 @@ int main(void)
 		cmocka_unit_test(batches_and_single_records_may_be_mixed),
 		cmocka_unit_test(data_at_5_gib_is_read),
 		cmocka_unit_test(an_instance_is_shifted_where_it_shares_the_clock),
+		cmocka_unit_test(many_cpus_with_large_pages_stay_below_48_mib),
 		cmocka_unit_test(relative_text_and_wide_numbers_are_found_in_big_endian),
 		cmocka_unit_test(formats_are_told_by_their_first_bytes),
 	};

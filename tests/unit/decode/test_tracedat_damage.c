@@ -405,6 +405,34 @@ static void the_pages_before_the_cut_are_delivered(void **state)
 	check(&sum, ALL_TICKS / 2 + 2 * TICKS, "the file ends after");
 }
 
+static void data_that_no_option_leads_to_any_more_is_found(void **state)
+{
+	const struct dat_layout *const all[] = { &v7, &v7_zstd, &v7_zlib };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct tdm_buffer bytes = build(all[i], NULL, 0);
+		struct trace_sum sum;
+
+		/* Whole but for the options at its end. */
+		bytes.size = marks.buffer_options;
+		sum = sum_of(&bytes);
+		check(&sum, ALL_TICKS, "no option leads to it");
+		if (i == 0) {
+			bytes.size = marks.data[0][1] + 2 * 4096 + 100;
+			sum = sum_of(&bytes);
+			check(&sum, ALL_TICKS / 2 + 2 * TICKS, "no option leads to it");
+		} else {
+			assert_int_equal(sum.streams, 2);
+			/* Into the only chunk of the second CPU. */
+			bytes.size = marks.data[0][1] + 100;
+			sum = sum_of(&bytes);
+			check(&sum, ALL_TICKS / 2, "no option leads to it");
+		}
+		tdm_buffer_release(&bytes);
+	}
+}
+
 static void changed_bytes_never_crash_hang_or_invent(void **state)
 {
 	const struct dat_layout *const all[] = { &v7, &v7_zstd, &v7_zlib, &v6 };
@@ -454,6 +482,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_stream_does_not_stop_the_merge_of_others),
 		cmocka_unit_test(a_file_cut_at_any_place_is_honest_about_it),
 		cmocka_unit_test(the_pages_before_the_cut_are_delivered),
+		cmocka_unit_test(data_that_no_option_leads_to_any_more_is_found),
 		cmocka_unit_test(changed_bytes_never_crash_hang_or_invent),
 	};
 
