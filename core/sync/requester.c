@@ -8,13 +8,17 @@
 #include <sys/mman.h>
 #include <tandem/requester.h>
 #include <tandem/wide.h>
+#include <unistd.h>
 
 enum {
 	ANSWER_MS = 1000,
 	OPEN_MS = 5000,
 	PAIR_SPACING_NS = 100000,
 	LOST_IN_A_ROW = 3,
-	HULL_WINDOW = 64
+	HULL_WINDOW = 64,
+	/* The kernel turns receive stamping on in its own time, some ms after it was asked. */
+	STAMP_TRIES = 64,
+	STAMP_PAUSE_US = 500
 };
 
 static void add_u64(struct tdm_buffer *to, const char *key, uint64_t value)
@@ -109,7 +113,10 @@ struct tdm_requester *tdm_requester_create(
 
 		tdm_requester_destroy(requester);
 		tdm_address_print(&options->address, text, sizeof(text));
-		tdm_error_prefix(err, "%s", text);
+		/* Where connecting failed, the address is said already. */
+		if (err && !strstr(err->text, text)) {
+			tdm_error_prefix(err, "%s", text);
+		}
 		return NULL;
 	}
 	requester->options.clock = NULL; /* was borrowed for this call */
@@ -137,7 +144,7 @@ const struct tdm_requester_peer *tdm_requester_peer(const struct tdm_requester *
 
 uint64_t tdm_requester_next_sequence(const struct tdm_requester *requester)
 {
-	return requester->sequence;
+	return requester->sequence - requester->warmed_up;
 }
 
 int tdm_requester_fd(const struct tdm_requester *requester)
@@ -154,6 +161,7 @@ struct burst {
 	uint64_t ends_ns;
 	uint32_t pipeline;
 	uint32_t sent;     /* messages, those that warm up included */
+	uint32_t warm_up;  /* of those, so many are thrown away */
 	uint32_t lost_row; /* lost one after the other */
 	size_t open_count; /* outstanding */
 	uint64_t first_sequence;
@@ -164,7 +172,7 @@ struct burst {
 	uint32_t since_window;
 };
 
-static struct tdm_sample *sample_of(
+static struct tdm_exchange_sample *sample_of(
 	struct tdm_requester *requester, const struct burst *burst, uint64_t sequence)
 {
 	if (sequence < burst->first_sequence || sequence - burst->first_sequence >= burst->sent) {
@@ -177,7 +185,7 @@ static struct tdm_sample *sample_of(
 static enum tdm_status send_probe(
 	struct tdm_requester *requester, struct burst *burst, uint16_t flags, struct tdm_error *err)
 {
-	struct tdm_sample *sample = &requester->samples[burst->sent];
+	struct tdm_exchange_sample *sample = &requester->samples[burst->sent];
 	struct tdm_message probe = { .type = TDM_MESSAGE_PROBE,
 		.flags = (uint16_t)(flags | (burst->sent == 0 ? TDM_MESSAGE_BURST_START : 0)),
 		.session = requester->session,
@@ -199,7 +207,7 @@ static enum tdm_status send_probe(
 	return tdm_path_send(&requester->path, burst->by_datagram, err);
 }
 
-static void narrow_hull(struct burst *burst, const struct tdm_sample *sample)
+static void narrow_hull(struct burst *burst, const struct tdm_exchange_sample *sample)
 {
 	const tdm_i128 lower = (tdm_i128)sample->h1_raw - sample->g2_raw;
 	const tdm_i128 upper = (tdm_i128)sample->h4_raw - sample->g3_raw;
@@ -231,7 +239,7 @@ static void take_reply(struct tdm_requester *requester, struct burst *burst, con
 	size_t size, const struct tdm_reading *at, uint64_t stamp_ns)
 {
 	struct tdm_message reply;
-	struct tdm_sample *sample = NULL;
+	struct tdm_exchange_sample *sample = NULL;
 
 	if (tdm_message_get(bytes, size, &reply, NULL) == TDM_OK &&
 		reply.type == TDM_MESSAGE_REPLY && reply.session == requester->session) {
@@ -255,7 +263,7 @@ static void take_reply(struct tdm_requester *requester, struct burst *burst, con
 	/* On a stream the stamp is the last segment's: true only where one message was under way. */
 	sample->k4_ns = burst->by_datagram || burst->open_count == 1 ? stamp_ns : 0;
 	if (reply.sent_ns != 0) {
-		struct tdm_sample *earlier = sample_of(requester, burst,
+		struct tdm_exchange_sample *earlier = sample_of(requester, burst,
 			(sample->sequence & ~(uint64_t)UINT32_MAX) | reply.sent_sequence);
 
 		if (earlier && earlier->h4 != 0) {
@@ -265,7 +273,7 @@ static void take_reply(struct tdm_requester *requester, struct burst *burst, con
 	burst->result->frequency = reply.frequency;
 	burst->open_count--;
 	burst->lost_row = 0;
-	if (burst->sent > TDM_BURST_WARM_UP) {
+	if (burst->sent > burst->warm_up) {
 		narrow_hull(burst, sample);
 	}
 }
@@ -384,17 +392,42 @@ static void pause_until(uint64_t when_ns)
 	}
 }
 
+/* Exchanges until both ends get stamps, or it takes too long. They are thrown away. */
+static enum tdm_status await_stamps(
+	struct tdm_requester *requester, struct burst *burst, struct tdm_error *err)
+{
+	enum tdm_status status = TDM_OK;
+
+	for (uint32_t i = 0; burst->has_stamps && status == TDM_OK && i < STAMP_TRIES; i++) {
+		const struct tdm_exchange_sample *sample = &requester->samples[burst->sent];
+
+		status = send_probe(requester, burst, 0, err);
+		if (status == TDM_OK) {
+			status = await_replies(requester, burst, 0, err);
+		}
+		note_sent_stamps(requester, burst);
+		if (burst->lost_row > 0 || (sample->k2_ns && sample->k4_ns)) {
+			break;
+		}
+		usleep(STAMP_PAUSE_US);
+	}
+	return status;
+}
+
 static enum tdm_status run_probes(
 	struct tdm_requester *requester, struct burst *burst, struct tdm_error *err)
 {
 	const struct tdm_burst_plan *plan = burst->plan;
-	const uint32_t total = plan->count + TDM_BURST_WARM_UP;
-	enum tdm_status status = TDM_OK;
+	enum tdm_status status = await_stamps(requester, burst, err);
+
+	burst->warm_up += burst->sent;
+
+	const uint32_t total = plan->count + burst->warm_up;
 
 	while (status == TDM_OK && burst->sent < total && burst->lost_row < LOST_IN_A_ROW) {
 		const uint64_t now_ns = tdm_now_ns();
-		const bool is_second =
-			plan->pairs && burst->sent >= TDM_BURST_WARM_UP && burst->sent % 2 == 1;
+		const bool is_second = plan->pairs && burst->sent >= burst->warm_up &&
+				       (burst->sent - burst->warm_up) % 2 == 1;
 
 		if (now_ns >= burst->ends_ns) {
 			break;
@@ -405,7 +438,7 @@ static enum tdm_status run_probes(
 			requester->pair_ns = now_ns;
 		}
 		status = send_probe(requester, burst,
-			plan->pairs && burst->sent >= TDM_BURST_WARM_UP
+			plan->pairs && burst->sent >= burst->warm_up
 				? (is_second ? TDM_MESSAGE_SECOND_OF_PAIR
 					     : TDM_MESSAGE_FIRST_OF_PAIR)
 				: 0,
@@ -460,7 +493,7 @@ static enum tdm_status begin_burst(
 	const struct tdm_burst_plan *plan = burst->plan;
 	const uint64_t now_ns = tdm_now_ns();
 	const bool stamps = plan->stamps && now_ns >= requester->stamps_again_ns;
-	struct tdm_burst_frame ask = { .count = plan->count + TDM_BURST_WARM_UP,
+	struct tdm_burst_frame ask = { .count = plan->count + TDM_BURST_WARM_UP + STAMP_TRIES,
 		.flags = (stamps ? TDM_BURST_STAMPS : 0u) |
 			 (requester->has_datagrams ? TDM_BURST_DATAGRAMS : 0u) };
 	struct tdm_frame frame;
@@ -496,6 +529,7 @@ enum tdm_status tdm_requester_burst(struct tdm_requester *requester,
 		.result = result,
 		.first_sequence = requester->sequence,
 		.pipeline = plan->pipeline > 1 ? plan->pipeline : 1,
+		.warm_up = TDM_BURST_WARM_UP,
 		.lower = INT64_MIN,
 		.upper = INT64_MAX,
 		.lower_then = INT64_MIN,
@@ -508,7 +542,8 @@ enum tdm_status tdm_requester_burst(struct tdm_requester *requester,
 			err, TDM_ERR_RANGE, "a burst has 1 to %d exchanges", TDM_BURST_COUNT_MAX);
 	}
 
-	enum tdm_status status = requester_reserve(requester, plan->count + TDM_BURST_WARM_UP, err);
+	enum tdm_status status =
+		requester_reserve(requester, plan->count + TDM_BURST_WARM_UP + STAMP_TRIES, err);
 
 	if (status == TDM_OK) {
 		status = begin_burst(requester, &burst, err);
@@ -524,7 +559,8 @@ enum tdm_status tdm_requester_burst(struct tdm_requester *requester,
 		tdm_path_stamps_end(&requester->path);
 	}
 	tdm_burst_leave(&burst.mode);
-	requester_finish(requester, burst.sent, plan->pairs, burst.by_datagram, result);
+	requester_finish(
+		requester, burst.sent, burst.warm_up, plan->pairs, burst.by_datagram, result);
 	result->has_stamps = burst.has_stamps;
 
 	/* Datagrams that a firewall eats: from now on the connection carries exchanges. */

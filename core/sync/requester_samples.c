@@ -21,7 +21,7 @@ enum tdm_status requester_reserve(
 		return TDM_OK;
 	}
 
-	struct tdm_sample *samples = malloc(count * sizeof(*samples));
+	struct tdm_exchange_sample *samples = malloc(count * sizeof(*samples));
 
 	if (!samples) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for %zu samples", count);
@@ -40,7 +40,8 @@ static uint64_t gap(uint64_t from, uint64_t to)
 }
 
 /* True where the second left 100 us behind the first but did not arrive so: one of them stood in a queue. */
-static bool met_queue(const struct tdm_sample *first, const struct tdm_sample *second)
+static bool met_queue(
+	const struct tdm_exchange_sample *first, const struct tdm_exchange_sample *second)
 {
 	const uint64_t left = gap(first->h1_raw, second->h1_raw);
 	const uint64_t arrived = gap(first->g2_raw, second->g2_raw);
@@ -48,11 +49,11 @@ static bool met_queue(const struct tdm_sample *first, const struct tdm_sample *s
 	return gap(left, arrived) * 20 > left || gap(arrived, left) * 20 > left;
 }
 
-static void judge_pairs(struct tdm_requester *requester, uint32_t sent)
+static void judge_pairs(struct tdm_requester *requester, uint32_t warm_up, uint32_t sent)
 {
-	for (uint32_t i = TDM_BURST_WARM_UP; i + 1 < sent; i += 2) {
-		struct tdm_sample *first = &requester->samples[i];
-		struct tdm_sample *second = &requester->samples[i + 1];
+	for (uint32_t i = warm_up; i + 1 < sent; i += 2) {
+		struct tdm_exchange_sample *first = &requester->samples[i];
+		struct tdm_exchange_sample *second = &requester->samples[i + 1];
 
 		if (first->h4 != 0 && second->h4 != 0 && met_queue(first, second)) {
 			first->flags |= TDM_SAMPLE_QUEUED;
@@ -75,7 +76,7 @@ static uint64_t *round_trips_ns(const struct tdm_requester *requester, size_t co
 	uint64_t *trips = count ? malloc(count * sizeof(*trips)) : NULL;
 
 	for (size_t i = 0; trips && i < count; i++) {
-		const struct tdm_sample *sample = &requester->samples[i];
+		const struct tdm_exchange_sample *sample = &requester->samples[i];
 		const uint64_t trip = gap(
 			gap(sample->g2_raw, sample->g3_raw), gap(sample->h1_raw, sample->h4_raw));
 
@@ -106,17 +107,18 @@ static bool is_delayed(const struct tdm_requester *requester, const uint64_t *tr
 	return delayed * 2 >= count && path_us > 0 && path_us < QUICK_PATH_US;
 }
 
-void requester_finish(struct tdm_requester *requester, uint32_t sent, bool pairs, bool by_datagram,
-	struct tdm_burst_result *result)
+void requester_finish(struct tdm_requester *requester, uint32_t sent, uint32_t warm_up, bool pairs,
+	bool by_datagram, struct tdm_burst_result *result)
 {
 	size_t kept = 0;
 
-	result->sent = sent > TDM_BURST_WARM_UP ? sent - TDM_BURST_WARM_UP : 0;
+	result->sent = sent > warm_up ? sent - warm_up : 0;
+	requester->warmed_up += sent < warm_up ? sent : warm_up;
 	if (pairs) {
-		judge_pairs(requester, sent);
+		judge_pairs(requester, warm_up, sent);
 	}
-	for (uint32_t i = TDM_BURST_WARM_UP; i < sent; i++) {
-		struct tdm_sample *sample = &requester->samples[i];
+	for (uint32_t i = warm_up; i < sent; i++) {
+		struct tdm_exchange_sample *sample = &requester->samples[i];
 
 		if (sample->h4 == 0) {
 			continue;
@@ -124,6 +126,7 @@ void requester_finish(struct tdm_requester *requester, uint32_t sent, bool pairs
 		if (sample->k1_ns && sample->k2_ns && sample->k3_ns && sample->k4_ns) {
 			sample->flags |= TDM_SAMPLE_STAMPED;
 		}
+		sample->sequence -= requester->warmed_up;
 		requester->samples[kept++] = *sample;
 	}
 	result->samples = requester->samples;

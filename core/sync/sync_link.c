@@ -645,7 +645,9 @@ enum tdm_status tdm_link_open(const struct tdm_address *address,
 		char text[320];
 
 		tdm_address_print(address, text, sizeof(text));
-		tdm_error_prefix(err, "%s", text);
+		if (err && !strstr(err->text, text)) {
+			tdm_error_prefix(err, "%s", text);
+		}
 	}
 	return status;
 }

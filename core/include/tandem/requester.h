@@ -28,8 +28,8 @@ enum {
 };
 
 /* One exchange: host sent, guest got, guest sent, host got; by trace clock, raw clock and kernel stamps. */
-struct tdm_sample {
-	uint64_t sequence;
+struct tdm_exchange_sample {
+	uint64_t sequence; /* counts exchanges, those that warmed up left out: a gap is a loss */
 	uint32_t epoch;
 	uint16_t cpu; /* of the guest */
 	uint16_t flags;
@@ -52,7 +52,8 @@ struct tdm_burst_plan {
 
 /* What became of it. */
 struct tdm_burst_result {
-	const struct tdm_sample *samples; /* owned by the requester, valid until its next burst */
+	const struct tdm_exchange_sample
+		*samples; /* owned by the requester, valid until its next burst */
 	size_t sample_count;
 	uint32_t sent;
 	uint32_t lost;     /* unanswered for 250 ms */
@@ -99,7 +100,7 @@ void tdm_requester_destroy(struct tdm_requester *requester);
 
 const struct tdm_requester_peer *tdm_requester_peer(const struct tdm_requester *requester);
 
-/** The sequence that comes next. */
+/** The sequence of the sample that comes next. */
 uint64_t tdm_requester_next_sequence(const struct tdm_requester *requester);
 
 /** For tests of its options. */

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stamp_probe.c - is the kernel stamping every packet that arrives? Looked at from outside, without privileges.
+ *
+ * A datagram is sent to a socket that asks for no stamps; a while later it does ask, and reads. A stamp near the sending
+ * shows that the kernel stamped at arrival, for somebody else's sake; one near the reading that it did not.
+ */
+#include "responder_thread.h"
+#include <errno.h>
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <tandem/requester.h>
+#include <time.h>
+
+enum {
+	PAUSE_MS = 20,
+	PATIENCE_MS = 20000
+};
+
+static uint64_t real_ns(void)
+{
+	return tdm_clock_read(TDM_CLOCK_REAL);
+}
+
+static void pause_ms(long ms)
+{
+	const struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "stamp_probe: %s\n", what);
+	exit(1);
+}
+
+/* True while receive stamping is on for the whole machine. */
+static bool is_on(void)
+{
+	const unsigned int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(at);
+	_Alignas(struct cmsghdr) char control[256];
+	char byte = 1;
+	struct iovec part = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control) };
+	const int to = socket(AF_INET, SOCK_DGRAM, 0);
+	const int from = socket(AF_INET, SOCK_DGRAM, 0);
+	uint64_t stamp_ns = 0;
+
+	if (bind(to, (struct sockaddr *)&at, sizeof(at)) != 0 ||
+		getsockname(to, (struct sockaddr *)&at, &size) != 0) {
+		fail("no datagram socket");
+	}
+
+	const uint64_t sent_ns = real_ns();
+
+	if (sendto(from, &byte, 1, 0, (struct sockaddr *)&at, sizeof(at)) != 1) {
+		fail("no datagram");
+	}
+	pause_ms(PAUSE_MS);
+	setsockopt(to, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
+
+	const uint64_t asked_ns = real_ns();
+
+	if (recvmsg(to, &message, 0) != 1) {
+		fail("no datagram came");
+	}
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPING) {
+			struct timespec stamp;
+
+			memcpy(&stamp, CMSG_DATA(c), sizeof(stamp));
+			stamp_ns = (uint64_t)stamp.tv_sec * 1000000000 + (uint64_t)stamp.tv_nsec;
+		}
+	}
+	close(to);
+	close(from);
+	/* No stamp at all, or one made at the reading: the key was off when the datagram came. */
+	return stamp_ns != 0 && stamp_ns < sent_ns + (asked_ns - sent_ns) / 2;
+}
+
+/* Our own probe turns the key on for a moment, and the kernel turns it off in its own time. */
+static bool becomes(bool wanted, long patience_ms)
+{
+	const uint64_t until_ns = tdm_deadline_ns((uint32_t)patience_ms);
+
+	do {
+		if (is_on() == wanted) {
+			return true;
+		}
+		pause_ms(30);
+	} while (tdm_now_ns() < until_ns);
+	return false;
+}
+
+struct bursts {
+	struct tdm_requester *requester;
+	bool stamps;
+	_Atomic int running;
+	size_t stamped, samples;
+};
+
+/* A burst that lasts as long as a burst may: the answering end is slow on purpose. */
+static void *run_burst(void *user)
+{
+	struct bursts *bursts = user;
+	const struct tdm_burst_plan plan = { .count = TDM_BURST_COUNT_MAX,
+		.stamps = bursts->stamps };
+	struct tdm_burst_result result;
+	struct tdm_error err;
+
+	bursts->running = 1;
+	if (tdm_requester_burst(bursts->requester, &plan, &result, &err) != TDM_OK) {
+		fprintf(stderr, "stamp_probe: burst: %s\n", err.text);
+	}
+	for (size_t i = 0; i < result.sample_count; i++) {
+		bursts->stamped += result.samples[i].flags & TDM_SAMPLE_STAMPED ? 1 : 0;
+	}
+	bursts->samples = result.sample_count;
+	bursts->running = 0;
+	return NULL;
+}
+
+/* Runs one burst and looks at the key while it runs. */
+static bool on_during_burst(struct tdm_requester *requester, bool stamps)
+{
+	struct bursts bursts = { .requester = requester, .stamps = stamps };
+	pthread_t thread;
+	bool was_on = false;
+
+	if (pthread_create(&thread, NULL, run_burst, &bursts) != 0) {
+		fail("no thread");
+	}
+	pause_ms(60);
+	while (bursts.running && !was_on) {
+		was_on = is_on() && bursts.running;
+		/* Off between two looks, or the look itself would keep it on. */
+		pause_ms(30);
+	}
+	pthread_join(thread, NULL);
+	printf("burst: %zu exchanges, %zu stamped by the kernel\n", bursts.samples, bursts.stamped);
+	if (stamps != (bursts.stamped > 0)) {
+		fail(stamps ? "no stamps came" : "stamps came unasked");
+	}
+	return was_on;
+}
+
+static void check(const char *address, bool datagrams, bool stamps)
+{
+	struct responder_thread server = { .cpu = -1 };
+	struct tdm_local_clock clock;
+	struct tdm_error err;
+
+	if (!responder_thread_start(&server, address) ||
+		tdm_local_clock_init(&clock, "mono", NULL, &err) != TDM_OK) {
+		fail("cannot start");
+	}
+
+	const struct tdm_requester_options options = {
+		.address = server.address, .clock = "mono", .local = &clock, .datagrams = datagrams
+	};
+	struct tdm_requester *requester = tdm_requester_create(&options, &err);
+
+	if (!requester) {
+		fail(err.text);
+	}
+	if (!becomes(false, PATIENCE_MS)) {
+		fail("the key is on before the burst");
+	}
+	/* Twice: what turns off late by itself would show in the second one. */
+	for (int round = 0; round < 2; round++) {
+		const bool was_on = on_during_burst(requester, stamps);
+
+		printf("%s%s, %s: key %s during the burst\n", address, datagrams ? " with UDP" : "",
+			stamps ? "stamps kernel" : "stamps user", was_on ? "on" : "off");
+		if (was_on != stamps) {
+			fail(stamps ? "the key is off during the burst"
+				    : "the key is on without being asked for");
+		}
+		if (!becomes(false, 2000)) {
+			fail("the key stays on after the burst");
+		}
+		pause_ms(1000);
+	}
+	/* A burst whose peer dies in the middle leaves nothing on either. */
+	if (stamps) {
+		struct bursts bursts = { .requester = requester, .stamps = true };
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, run_burst, &bursts);
+		pause_ms(100);
+		shutdown(tdm_requester_fd(requester), SHUT_RDWR);
+		pthread_join(thread, NULL);
+		if (!becomes(false, 2000)) {
+			fail("the key stays on after a burst that broke");
+		}
+	}
+	tdm_requester_destroy(requester);
+	responder_thread_stop(&server);
+	tdm_local_clock_release(&clock);
+	if (!becomes(false, 2000)) {
+		fail("the key stays on after the session");
+	}
+}
+
+int main(void)
+{
+	if (!becomes(false, PATIENCE_MS)) {
+		/* Somebody else's capture. */
+		printf("SKIP: receive stamping is on already\n");
+		return 77;
+	}
+	check("tcp:127.0.0.1:0", false, false);
+	check("tcp:127.0.0.1:0", false, true);
+	check("tcp:127.0.0.1:0", true, true);
+	return 0;
+}
