@@ -199,9 +199,33 @@ static bool plan_dynamic_array(struct build *build, const struct tdm_field *fiel
 static bool plan_integer(struct build *build, const struct tdm_field *field, const char *name,
 	struct ir_member *member)
 {
+	bt_field_class *const named = ir_enumeration_class(build->trace, build->plan->shown, field);
+
 	member->op = integer_op(build->trace, field->element_bytes, is_signed(field));
 	member->size_bytes = field->element_bytes;
-	return append_member(build, name, element_class(build, field, field->element_bytes));
+	return append_member(
+		build, name, named ? named : element_class(build, field, field->element_bytes));
+}
+
+/* The text of an event stands apart from its fields, in the specific context. */
+static bool plan_print(struct build *build)
+{
+	if (!build->trace->options.print || !build->trace->print) {
+		return true;
+	}
+
+	bt_field_class *const context = bt_field_class_structure_create(build->trace->trace_class);
+	bt_field_class *const text = bt_field_class_string_create(build->trace->trace_class);
+	const bool done = context && text &&
+			  bt_field_class_structure_append_member(context, "print", text) ==
+				  BT_FIELD_CLASS_STRUCTURE_APPEND_MEMBER_STATUS_OK &&
+			  bt_event_class_set_specific_context_field_class(build->plan->event_class,
+				  context) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
+
+	bt_field_class_put_ref(text);
+	bt_field_class_put_ref(context);
+	build->plan->has_print = done;
+	return done;
 }
 
 /* "fmt" of a bprint record is the address of its format text, which the file has under that address. */
@@ -341,7 +365,7 @@ static struct ir_record_plan *make_plan(
 	done = build.plan->event_class &&
 	       bt_event_class_set_name(build.plan->event_class, shown->name) ==
 		       BT_EVENT_CLASS_SET_NAME_STATUS_OK &&
-	       plan_payload(&build) && plan_context(&build);
+	       plan_payload(&build) && plan_context(&build) && plan_print(&build);
 	bt_field_class_put_ref(build.payload);
 	/* The stream class keeps its event classes alive. */
 	bt_event_class_put_ref(build.plan->event_class);

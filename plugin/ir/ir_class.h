@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <tandem/machines.h>
 #include <tandem/names.h>
+#include <tandem/print_text.h>
 
 /* How one member of a structure gets its value. */
 enum ir_op {
@@ -54,6 +55,7 @@ struct ir_record_plan {
 	bt_event_class *event_class; /* NULL: could not be made, its records are refused */
 	uint32_t least_bytes;        /* a shorter record is not delivered */
 	uint16_t pid_offset;         /* UINT16_MAX: unknown */
+	bool has_print;              /* a text in the specific context */
 	bool teaches;                /* names of tasks */
 	uint32_t member_count;       /* of the payload */
 	uint32_t context_count;      /* of the common context's common_* members */
@@ -111,6 +113,7 @@ struct ir_trace {
 	const struct tdm_trace_info *info;
 	const struct tdm_schema *schema;
 	struct tdm_names *names;
+	struct tdm_print_text *print; /* NULL: neither symbols nor print */
 	struct ir_options options;
 	uint64_t mip_version;
 	bool big_endian;
@@ -161,6 +164,13 @@ static inline const struct ir_record_plan *ir_record_plan_of(struct ir_trace *tr
 bt_field_class *ir_dynamic_array_class(const struct ir_trace *trace, bt_field_class *element,
 	bt_field_class *length, const char *length_name, bool in_payload);
 
+/**
+ * An enumeration of the names that the format gives to values of an integer field, under the symbols option.
+ * @return NULL where there are none: the field is a plain integer.
+ */
+bt_field_class *ir_enumeration_class(const struct ir_trace *trace,
+	const struct tdm_shown_class *shown, const struct tdm_field *field);
+
 /** Counts a record that is not delivered. @p why lives as long as the trace. */
 void ir_trace_refuse(struct ir_trace *trace, uint32_t event_id, const char *name, const char *why);
 
@@ -170,5 +180,9 @@ void ir_trace_refuse(struct ir_trace *trace, uint32_t event_id, const char *name
  */
 void ir_event_fill(struct ir_trace *trace, const struct ir_record_plan *plan, bt_event *event,
 	const struct tdm_slot *slot, int32_t tid, const char *procname, size_t procname_bytes);
+
+/** Gives an event of a plan with has_print its text; empty where libtraceevent cannot print it. */
+void ir_event_print(struct ir_trace *trace, const struct ir_record_plan *plan, bt_event *event,
+	const struct tdm_slot *slot, uint32_t cpu);
 
 #endif

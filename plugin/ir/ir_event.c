@@ -206,6 +206,18 @@ static inline void set_member(struct ir_trace *trace, const struct ir_member *me
 	}
 }
 
+void ir_event_print(struct ir_trace *trace, const struct ir_record_plan *plan, bt_event *event,
+	const struct tdm_slot *slot, uint32_t cpu)
+{
+	bt_field *const field = bt_field_structure_borrow_member_field_by_index(
+		bt_event_borrow_specific_context_field(event), 0);
+	size_t size_bytes = 0;
+	const char *const text = tdm_print_text_of(trace->print, plan->shown->source, slot->payload,
+		slot->payload_bytes, cpu, slot->time_ns, &size_bytes);
+
+	set_text(trace, field, (const uint8_t *)text, text ? (uint32_t)size_bytes : 0);
+}
+
 void ir_event_fill(struct ir_trace *trace, const struct ir_record_plan *plan, bt_event *event,
 	const struct tdm_slot *slot, int32_t tid, const char *procname, size_t procname_bytes)
 {

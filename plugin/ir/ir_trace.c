@@ -265,6 +265,9 @@ enum tdm_status ir_trace_create(struct ir_trace **made, const struct tdm_machine
 	trace->names = tdm_names_create(trace->schema,
 		options->lttng_names ? TDM_NAMES_LTTNG : TDM_NAMES_FTRACE,
 		trace->info->architecture);
+	if (options->symbols || options->print) {
+		trace->print = tdm_print_text_create(machine->trace);
+	}
 	trace->trace_class = bt_trace_class_create(component);
 	trace->trace = trace->trace_class ? bt_trace_create(trace->trace_class) : NULL;
 	if (!trace->names || !trace->trace ||
@@ -311,6 +314,7 @@ void ir_trace_destroy(struct ir_trace *trace)
 	free(trace->refused);
 	tdm_buffer_release(&trace->scratch);
 	tdm_names_destroy(trace->names);
+	tdm_print_text_destroy(trace->print);
 	free(trace);
 }
 

@@ -244,6 +244,10 @@ static bt_message *event(
 	}
 	ir_event_fill(it->trace, plan, bt_message_event_borrow_event(message), slot, tid, name,
 		name_bytes);
+	if (plan->has_print) {
+		ir_event_print(it->trace, plan, bt_message_event_borrow_event(message), slot,
+			it->trace->info->streams[it->port->stream_index].cpu);
+	}
 	it->delivered++;
 	it->packet_events++;
 	return message;
