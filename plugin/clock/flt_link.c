@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-	CONNECT_MS = 1000,     /* also how long destroying may take */
+	CONNECT_MS = 2000,     /* also how long destroying may take */
 	SILENCE_MS = 10000,    /* a service says "wait" each second: after this it is gone */
 	PAUSE_LEAST_MS = 100,  /* between attempts, doubled each time ... */
 	PAUSE_MOST_MS = 5000,  /* ... up to this */

@@ -14,7 +14,8 @@ export BABELTRACE_PLUGIN_PATH=$TANDEM_BUILD/plugin:$TANDEM_BUILD/tests/filter
 
 fail() {
 	echo "FAIL: $*"
-	tail -20 "$work"/*.err 2>/dev/null || true
+	for f in "$work"/*.err; do echo "== $f"; tail -n 20 "$f"; done
+	ls -l "$work"; cat "$work/lines" || true
 	exit 1
 }
 
@@ -51,7 +52,7 @@ as_user lttng enable-channel -u c --subbuf-size=64k --num-subbuf=8 >/dev/null
 as_user lttng enable-event -u -c c 'tandemtest:*' >/dev/null
 as_user lttng start >/dev/null
 ROUNDS=450
-as_user env LTTNG_UST_REGISTER_TIMEOUT=5000 "$TANDEM_BUILD/tests/filter/ust_fields" $ROUNDS 20000 &
+"${user[@]}" env LTTNG_UST_REGISTER_TIMEOUT=5000 "$TANDEM_BUILD/tests/filter/ust_fields" $ROUNDS 20000 &
 app=$!
 pids="$pids $app"
 
@@ -81,15 +82,15 @@ for _ in 1 2 3; do
 	knot >>"$work/lines"
 done
 events() { [ -s "$work/out" ] && [ "$(wc -l <"$work/out")" -ge "$1" ]; }
-wait_for 20 "output after the service came" events 20
+wait_for 40 "output after the service came" events 20
 grep -q 'is gone' "$work/viewer.err" && fail "the service is said to be gone while it is there"
 
 # It dies: the trace goes on.
 kill $service
 wait $service 2>/dev/null || true
 before=$(wc -l <"$work/out")
-wait_for 20 "going on without the service" events $((before + 100))
-wait_for 10 "saying so" grep -q 'corrections service is gone' "$work/viewer.err"
+wait_for 40 "going on without the service" events $((before + 100))
+wait_for 40 "saying so" grep -q 'corrections service is gone' "$work/viewer.err"
 
 # It comes back, tells everything again and something new.
 knot >>"$work/lines"
@@ -104,9 +105,9 @@ wait $app
 as_user lttng stop >/dev/null
 echo end >>"$work/lines"
 # The last lines may still be in the sink's buffer.
-wait_for 20 "nearly all events" events $((ROUNDS * 2 - 40))
+wait_for 40 "nearly all events" events $((ROUNDS * 2 - 40))
 as_user lttng destroy >/dev/null
-wait_for 20 "the end of the viewer" sh -c "! kill -0 $viewer 2>/dev/null"
+wait_for 40 "the end of the viewer" sh -c "! kill -0 $viewer 2>/dev/null"
 wait $viewer || fail "the viewer failed"
 [ "$(wc -l <"$work/out")" -eq $((ROUNDS * 2)) ] || fail "$(wc -l <"$work/out") events, wanted $((ROUNDS * 2))"
 [ "$(grep -c 'is gone' "$work/viewer.err")" -eq 1 ] || fail "the loss of the service is to be said once"

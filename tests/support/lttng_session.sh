@@ -7,12 +7,16 @@
 #
 # Root hands over to "nobody": the session daemon of root is the machine's.
 
-as_user() {
+# The prefix of a command: a background process started with it is the command itself, so that it can be killed.
+set_user() {
+	user=(env "HOME=$lttng_home" "LTTNG_HOME=$lttng_home")
 	if [ "$(id -u)" = 0 ]; then
-		setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$lttng_home" LTTNG_HOME="$lttng_home" "$@"
-	else
-		env HOME="$lttng_home" LTTNG_HOME="$lttng_home" "$@"
+		user=(setpriv --reuid=65534 --regid=65534 --clear-groups "${user[@]}")
 	fi
+}
+
+as_user() {
+	"${user[@]}" "$@"
 }
 
 lttng_begin() {
@@ -22,11 +26,12 @@ lttng_begin() {
 	for tool in lttng lttng-sessiond; do
 		command -v $tool >/dev/null || { echo "SKIP: $tool is not here"; exit 77; }
 	done
-	as_user lttng-sessiond --no-kernel >"$lttng_home.sessiond" 2>&1 &
+	set_user
+	"${user[@]}" lttng-sessiond --no-kernel >"$lttng_home.sessiond" 2>&1 &
 	lttng_sessiond=$!
 	lttng_relayd=
 	if [ -n "${LTTNG_RELAYD:-}" ]; then
-		as_user lttng-relayd -o "$lttng_home/relayd" -C "tcp://127.0.0.1:$LTTNG_RELAYD" \
+		"${user[@]}" lttng-relayd -o "$lttng_home/relayd" -C "tcp://127.0.0.1:$LTTNG_RELAYD" \
 			-D "tcp://127.0.0.1:$((LTTNG_RELAYD + 1))" -L "tcp://127.0.0.1:$((LTTNG_RELAYD + 2))" \
 			>"$lttng_home.relayd" 2>&1 &
 		lttng_relayd=$!
@@ -41,7 +46,13 @@ lttng_begin() {
 }
 
 lttng_end() {
-	[ -z "${lttng_relayd:-}" ] || kill "$lttng_relayd" 2>/dev/null || true
-	[ -z "${lttng_sessiond:-}" ] || kill "$lttng_sessiond" 2>/dev/null || true
-	wait 2>/dev/null || true
+	local pid
+	for pid in ${lttng_relayd:-} ${lttng_sessiond:-}; do
+		kill "$pid" 2>/dev/null || continue
+		for _ in $(seq 50); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.1
+		done
+		kill -9 "$pid" 2>/dev/null || true
+	done
 }

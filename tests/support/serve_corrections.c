@@ -53,6 +53,10 @@ static int serve(int fd, const char *path)
 	unsigned int idle = 0;
 
 	if (!link || !file || grant(link, &err) != TDM_OK) {
+		tdm_link_destroy(link);
+		if (file) {
+			fclose(file);
+		}
 		return fail("client", &err);
 	}
 	for (;;) {
@@ -112,7 +116,10 @@ int main(int argc, char **argv)
 					stderr);
 				return 1;
 			}
-			return serve(fd, argv[2]);
+			/* A client that gave up comes again. */
+			if (serve(fd, argv[2]) == 0) {
+				return 0;
+			}
 		}
 	}
 }
