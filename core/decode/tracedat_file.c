@@ -19,6 +19,9 @@ static enum tdm_status read_prefix(
 	struct tdm_trace_info *info = &dat->base.info;
 	const char *path = dat->file->path;
 
+	if (!dat->file->size_bytes) {
+		return tdm_fail(err, TDM_ERR_FORMAT, "%s: the file is empty", path);
+	}
 	if (!tdm_cursor_expect(in, magic, sizeof(magic))) {
 		return tdm_fail(err, TDM_ERR_FORMAT,
 			"%s: neither a trace.dat nor a perf.data file: its first bytes are those of another format",

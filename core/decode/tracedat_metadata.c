@@ -117,6 +117,12 @@ void tracedat_take_header_info(struct tracedat *dat, struct tdm_cursor *in)
 			" of %zu bytes: header_page and header_event are wanted; a long of %u bytes is assumed",
 			at, in->size, dat->layout.commit_bytes);
 	}
+	if (page && !*page) {
+		trace_fault(&dat->base, at,
+			"header_page at 0x%" PRIx64
+			" is empty: a kernel before 2.6.31, whose records cannot be read",
+			at);
+	}
 	take_header_page(dat, page ? page : "");
 	take_header_event(dat, event ? event : "");
 	free(page);

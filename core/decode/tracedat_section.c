@@ -5,6 +5,8 @@
 enum {
 	HEADER_BYTES = 16,
 	FLAG_COMPRESSED = 1,
+	/* The largest blocks of real files are kallsyms of 12 MB and time shifts of 32 MB. */
+	MAX_BLOCK_BYTES = 256 << 20,
 	/* Kernel texts shrink to a 40th at most; a block that claims more than this is no text of a kernel. */
 	MAX_RATIO = 256,
 	FREE_BYTES = 256 << 10
@@ -28,7 +30,13 @@ enum tdm_status tracedat_read(struct tracedat *dat, uint64_t offset, uint64_t si
 	if (!size) {
 		return TDM_OK;
 	}
-	if (size > SIZE_MAX / 2 || tdm_buffer_reserve(out, (size_t)size) != TDM_OK) {
+	if (size > MAX_BLOCK_BYTES) {
+		return tdm_fail(err, TDM_ERR_FORMAT,
+			"%s: a block of metadata of %" PRIu64 " bytes at 0x%" PRIx64
+			", wanted at most %d",
+			dat->file->path, size, offset, MAX_BLOCK_BYTES);
+	}
+	if (tdm_buffer_reserve(out, (size_t)size) != TDM_OK) {
 		return tdm_fail(err, TDM_ERR_NOMEM,
 			"%s: no memory for the %" PRIu64 " bytes at 0x%" PRIx64, dat->file->path,
 			size, offset);

@@ -274,12 +274,15 @@ static enum tdm_status load_chunk(struct tracedat_reader *reader, struct tdm_err
 	}
 	reader->next_offset = at + CHUNK_HEADER_BYTES + in_size;
 	reader->chunks_left--;
-	if (out_size % reader->page_bytes || !out_size || out_size > limit) {
+	/* No compressor makes pages much larger: what says so is not believed with a buffer of that size. */
+	if (in_size > limit + limit / 8 || out_size % reader->page_bytes || !out_size ||
+		out_size > limit) {
 		trace_fault(&reader->dat->base, scope_of(reader),
 			"buffer \"%.60s\", CPU %u: chunk at 0x%" PRIx64
-			" says %u unpacked bytes, wanted pages of %u up to %" PRIu64
+			" says %u unpacked bytes from %u, wanted pages of %u up to %" PRIu64
 			"; it is passed over",
-			reader->buffer_name, reader->cpu, at, out_size, reader->page_bytes, limit);
+			reader->buffer_name, reader->cpu, at, out_size, in_size, reader->page_bytes,
+			limit);
 		lose(reader, 1, in_size);
 		return TDM_OK;
 	}

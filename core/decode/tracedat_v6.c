@@ -361,6 +361,7 @@ enum tdm_status tracedat_v6_read(struct tracedat *dat, uint64_t offset, struct t
 			TRACEDAT_MAX_CPU);
 		cpu_count = TRACEDAT_MAX_CPU;
 	}
+	dat->base.info.cpu_count = cpu_count;
 	status = read_data(walker, cpu_count, option_count > table_count, err);
 out:
 	free(walker);

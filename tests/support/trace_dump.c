@@ -2,7 +2,7 @@
 /*
  * trace_dump - prints what the decoder gives, stream by stream, for tests that compare it with other readers.
  *
- * usage: trace-dump [--raw] [--fields] [--stats] FILE
+ * usage: trace-dump [--raw] [--hz N] [--fields] [--stats] FILE
  *   records  R BUFFER CPU TIME TID SYSTEM:EVENT [NAME=VALUE]...   ("-" for the top buffer)
  *            VALUE: a number (@ symbol there), "text" with \\xNN escapes, <bytes of an array or wide number in hexadecimal>, ! not there
  *   losses   L BUFFER CPU TIME COUNT
@@ -12,6 +12,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tandem/cursor.h>
 #include <tandem/trace.h>
@@ -79,6 +80,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--raw") == 0) {
 			options.raw = true;
+		} else if (strcmp(argv[i], "--hz") == 0 && i + 1 < argc) {
+			options.clock_hz = strtoull(argv[++i], NULL, 10);
 		} else if (strcmp(argv[i], "--fields") == 0) {
 			with_fields = true;
 		} else if (strcmp(argv[i], "--stats") == 0) {

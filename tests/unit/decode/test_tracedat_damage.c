@@ -433,6 +433,88 @@ static void data_that_no_option_leads_to_any_more_is_found(void **state)
 	}
 }
 
+static void a_latency_text_is_refused_and_other_buffers_are_read(void **state)
+{
+	struct tdm_buffer value = { 0 };
+
+	(void)state;
+	dat_u64(&value, &v7, 100);
+	dat_text(&value, "");
+	dat_text(&value, "mono");
+
+	const struct trace_sum sum = with_option(22, value.bytes, value.size);
+
+	check(&sum, ALL_TICKS, "latency");
+	tdm_buffer_release(&value);
+
+	/* Version 6 has one or the other. */
+	struct tdm_buffer bytes = build(&v6, NULL, 0);
+
+	memcpy(bytes.bytes + marks.cpu_table - 10, "latency  ", 10);
+
+	const struct trace_sum text = sum_and_release(&bytes);
+
+	assert_int_equal(text.status, TDM_ERR_UNSUPPORTED);
+	assert_non_null(strstr(text.err.text, "latency"));
+}
+
+static void a_file_that_is_cut_while_it_is_read_ends_with_a_fault(void **state)
+{
+	struct tdm_buffer bytes = build(&v7, NULL, 0);
+	char *path = dat_save(&bytes);
+	struct tdm_trace *trace;
+	struct tdm_record record;
+	struct tdm_error err;
+	uint64_t records = 0;
+
+	(void)state;
+	assert_int_equal(tdm_trace_open(path, NULL, NULL, &trace, &err), TDM_OK);
+	assert_int_equal(truncate(path, (off_t)marks.data[0][0] + 2 * 4096), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct tdm_reader *reader = tdm_reader_create(trace, i, &err);
+
+		while (tdm_reader_next(reader, &record, &err) == TDM_OK) {
+			records++;
+		}
+		tdm_reader_destroy(reader);
+	}
+	assert_int_equal(records, 2 * TICKS);
+	assert_int_equal(tdm_trace_fault_count(trace), 2);
+	assert_non_null(strstr(tdm_trace_fault_at(trace, 0).text, "cut while it was read"));
+	tdm_trace_close(trace);
+	unlink(path);
+	free(path);
+	tdm_buffer_release(&bytes);
+}
+
+static void what_is_no_trace_at_all_is_refused_in_words(void **state)
+{
+	struct tdm_buffer bytes = { 0 };
+	struct trace_sum sum = sum_of(&bytes);
+
+	(void)state;
+	assert_int_equal(sum.status, TDM_ERR_FORMAT);
+	assert_non_null(strstr(sum.err.text, "is empty"));
+	dat_text(&bytes, "some text that is no trace");
+	sum = sum_and_release(&bytes);
+	assert_int_equal(sum.status, TDM_ERR_FORMAT);
+	assert_non_null(strstr(sum.err.text, "neither"));
+	sum = trace_sum_of("/nonexistent", NULL);
+	assert_int_equal(sum.status, TDM_ERR_IO);
+	sum = trace_sum_of("/", NULL);
+	assert_non_null(strstr(sum.err.text, "not a regular file"));
+	bytes = build(&v7, NULL, 0);
+	bytes.bytes[10] = '8';
+	sum = sum_of(&bytes);
+	assert_int_equal(sum.status, TDM_ERR_UNSUPPORTED);
+	assert_non_null(strstr(sum.err.text, "version \"8\""));
+	bytes.bytes[10] = '7';
+	memcpy(bytes.bytes + 18, "lzma", 4);
+	sum = sum_and_release(&bytes);
+	assert_int_equal(sum.status, TDM_ERR_UNSUPPORTED);
+	assert_non_null(strstr(sum.err.text, "lzma"));
+}
+
 static void changed_bytes_never_crash_hang_or_invent(void **state)
 {
 	const struct dat_layout *const all[] = { &v7, &v7_zstd, &v7_zlib, &v6 };
@@ -483,6 +565,9 @@ int main(void)
 		cmocka_unit_test(a_file_cut_at_any_place_is_honest_about_it),
 		cmocka_unit_test(the_pages_before_the_cut_are_delivered),
 		cmocka_unit_test(data_that_no_option_leads_to_any_more_is_found),
+		cmocka_unit_test(a_latency_text_is_refused_and_other_buffers_are_read),
+		cmocka_unit_test(a_file_that_is_cut_while_it_is_read_ends_with_a_fault),
+		cmocka_unit_test(what_is_no_trace_at_all_is_refused_in_words),
 		cmocka_unit_test(changed_bytes_never_crash_hang_or_invent),
 	};
 
