@@ -72,6 +72,7 @@ struct estimate {
 	uint64_t num, den;
 	double host_unit_ns;
 	double rate_center; /* of the cap: 0, or what was measured where the nominal rate is none */
+	double rate_guess;  /* typical slope of y between bursts */
 	double rho;
 	uint64_t guest_ref, host_ref;
 	double slope; /* typical slope of y, for looking at one burst */

@@ -14,7 +14,8 @@ enum {
 };
 
 #define PRIOR_OFFSET_NS 1e9
-#define PRIOR_RATE_PPB  50e3 /* oscillators are within 50 ppm of their name */
+#define PRIOR_RATE_PPB \
+	30e3 /* oscillators are within some ten ppm of their name, and of themselves */
 
 /* Random walk of the rate, per square root of a second. */
 static const double wander_ppb[] = { 0.01, 0.1, 0.5, 2, 10, 50, 200, 1000, 5000 };
@@ -78,7 +79,7 @@ static double filter(const struct estimate *est, const struct stretch *stretch, 
 {
 	const struct window *windows = est->windows + stretch->first;
 	struct state state = { .y = windows[0].z,
-		.rate = est->rate_center * 1e9,
+		.rate = est->rate_guess * 1e9,
 		.yy = PRIOR_OFFSET_NS * PRIOR_OFFSET_NS,
 		.rr = PRIOR_RATE_PPB * PRIOR_RATE_PPB };
 	double score = 0;

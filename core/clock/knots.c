@@ -167,11 +167,21 @@ static void add_windows(
 	}
 }
 
+/* Too short to say more of the rate than that no clock is further off; a reader would take it for worse. */
+static bool is_short(const struct estimate *est, const struct stretch *stretch)
+{
+	const struct window *first = &est->windows[stretch->first];
+	const struct window *last = first + stretch->count - 1;
+
+	return last->high - last->low > RATE_CAP * (last->x - first->x);
+}
+
 /* A lone burst says nothing of the rate: its bound opens to both sides. */
 static void add_reach(struct points *points, const struct estimate *est,
 	const struct stretch *stretch, double sign)
 {
-	const double x = est->windows[stretch->first].x + sign * LONE_REACH_S * 1e9;
+	const size_t end = sign < 0 ? stretch->first : stretch->first + stretch->count - 1;
+	const double x = est->windows[end].x + sign * LONE_REACH_S * 1e9;
 	const uint64_t guest = place_guest(est, x);
 	double low;
 	double high;
@@ -312,7 +322,7 @@ enum tdm_status knots_emit(
 		const bool closes = s + 1 == est->stretch_count || stretch[1].is_overlap;
 
 		points.count = 0;
-		if (opens && stretch->count == 1) {
+		if (opens && is_short(est, stretch)) {
 			add_reach(&points, est, stretch, -1);
 		}
 		if (!opens) {
@@ -322,7 +332,7 @@ enum tdm_status knots_emit(
 		if (!closes) {
 			change = place_guest(est, stretch[1].change);
 			add_left_of_change(&points, est, s + 1, change);
-		} else if (stretch->count == 1) {
+		} else if (is_short(est, stretch)) {
 			add_reach(&points, est, stretch, 1);
 		}
 		if (points.failed) {

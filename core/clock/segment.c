@@ -310,35 +310,70 @@ static void drop_crumbs(struct estimate *est)
 	est->stretch_count = kept;
 }
 
-/* Where two neighbours are one after all (a crumb stood between them), they are put together. */
+/* Can one rate within rho explain the windows of both? @return False without memory. */
+static bool are_one(const struct estimate *est, const struct stretch *left,
+	const struct stretch *right, bool *one)
+{
+	struct chain chain;
+
+	if (!chain_init(&chain, est, left->count + right->count, false)) {
+		chain_release(&chain);
+		return false;
+	}
+	*one = true;
+	for (size_t i = 0; *one && i < left->count + right->count; i++) {
+		const size_t at =
+			i < left->count ? left->first + i : right->first + i - left->count;
+		const struct view view = view_of(&est->windows[at], false, true);
+		double low;
+		double high;
+
+		*one = chain_try(&chain, &view, &low, &high);
+		chain_push(&chain, &view);
+	}
+	chain_release(&chain);
+	return true;
+}
+
+/* A few bursts away from a line that goes on behind them are bogus: no clock jumps and comes back to the ns. */
+static bool drop_islands(struct estimate *est)
+{
+	for (size_t s = 1; s + 1 < est->stretch_count; s++) {
+		struct stretch *island = &est->stretches[s];
+		bool one = false;
+
+		if (island->count > LOOK_AHEAD || island->kind == TDM_SEGMENT_EPOCH ||
+			island[1].kind == TDM_SEGMENT_EPOCH) {
+			continue;
+		}
+		if (!are_one(est, island - 1, island + 1, &one)) {
+			return false;
+		}
+		for (size_t i = 0; one && i < island->count; i++) {
+			disbelieve(est, &est->windows[island->first + i]);
+		}
+	}
+	return true;
+}
+
+/* Where two neighbours are one after all (something bogus stood between them), they are put together. */
 static bool merge(struct estimate *est)
 {
-	size_t kept = 1;
+	size_t kept = 0;
 
-	for (size_t s = 1; s < est->stretch_count; s++) {
-		struct stretch *left = &est->stretches[kept - 1];
+	for (size_t s = 0; s < est->stretch_count; s++) {
 		const struct stretch right = est->stretches[s];
-		struct chain chain;
-		bool one = right.kind != TDM_SEGMENT_EPOCH;
+		bool one = false;
 
-		if (one && !chain_init(&chain, est, left->count + right.count, false)) {
-			chain_release(&chain);
+		if (!right.count) {
+			continue;
+		}
+		if (kept && right.kind != TDM_SEGMENT_EPOCH &&
+			!are_one(est, &est->stretches[kept - 1], &right, &one)) {
 			return false;
 		}
 		if (one) {
-			for (size_t i = 0; one && i < left->count + right.count; i++) {
-				const struct view view =
-					view_of(&est->windows[left->first + i], false, true);
-				double low;
-				double high;
-
-				one = chain_try(&chain, &view, &low, &high);
-				chain_push(&chain, &view);
-			}
-			chain_release(&chain);
-		}
-		if (one) {
-			left->count += right.count;
+			est->stretches[kept - 1].count += right.count;
 		} else {
 			est->stretches[kept++] = right;
 		}
@@ -426,6 +461,10 @@ enum tdm_status segment_windows(struct estimate *est, struct tdm_error *err)
 		return tdm_fail(err, TDM_ERR_RANGE,
 			"the exchanges contradict each other: none can be used");
 	}
+	if (!drop_islands(est)) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the segments");
+	}
+	compact(est);
 	if (!merge(est) || !find_sure(est)) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the segments");
 	}

@@ -6,12 +6,12 @@
 #include <string.h>
 
 enum {
-	LAG_DIVISOR = 50, /* slopes are taken between bursts this part of the session apart */
-	REFERENCES = 101,
+	REFERENCES = 101
 };
 
 #define BURST_GAP_S   0.02 /* a longer pause between two exchanges ends a burst */
 #define WINDOW_SPAN_S 0.1
+#define RATE_RUN_NS   50e6 /* over less than that a difference says nothing of the rate */
 
 /* The nominal rates are not believed when many bursts, or few, say that they are this far off. */
 #define RATIO_ODD_MANY 0.01
@@ -259,31 +259,48 @@ static double median_of(double *values, size_t count)
 	return values[count / 2];
 }
 
-/* Typical slope of y between bursts; a jump disturbs only the few pairs around it. */
+/*
+ * Typical slope of y between neighbours; a jump disturbs the one pair around it. Neighbours inside a burst are too near
+ * to tell a rate, but good enough for looking at one burst.
+ */
 static bool find_slope(struct estimate *est)
 {
 	const size_t count = est->window_count;
-	const size_t lag = count / LAG_DIVISOR ? count / LAG_DIVISOR : 1;
 	double *slopes = malloc(count * sizeof(*slopes));
+	double *rates = malloc(count * sizeof(*rates));
 	size_t used = 0;
+	size_t rated = 0;
 
 	est->slope = 0;
-	if (!slopes) {
+	est->rate_guess = est->rate_center;
+	if (!slopes || !rates) {
+		free(slopes);
+		free(rates);
 		return false;
 	}
-	for (size_t i = 0; i + lag < count; i++) {
+	for (size_t i = 0; i + 1 < count; i++) {
 		const struct sample *a = quickest(est, &est->windows[i]);
-		const struct sample *b = quickest(est, &est->windows[i + lag]);
+		const struct sample *b = quickest(est, &est->windows[i + 1]);
 		const double run = (b->x_lower + b->x_upper - a->x_lower - a->x_upper) / 2;
 
 		if (run > 0) {
 			slopes[used++] = (b->lower + b->upper - a->lower - a->upper) / 2 / run;
+			if (run > RATE_RUN_NS) {
+				rates[rated++] = slopes[used - 1];
+			}
 		}
 	}
 	if (used) {
 		est->slope = median_of(slopes, used);
 	}
+	if (rated) {
+		est->rate_guess = median_of(rates, rated);
+	}
+	if (fabs(est->rate_guess - est->rate_center) > RATE_CAP) {
+		est->rate_guess = est->rate_center;
+	}
 	free(slopes);
+	free(rates);
 	return true;
 }
 
@@ -365,6 +382,7 @@ enum tdm_status select_samples(struct estimate *est, struct tdm_error *err)
 			return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the windows");
 		}
 		est->rate_center = est->slope;
+		est->rate_guess = est->slope;
 	}
 
 	if (!window_vote(est)) {
