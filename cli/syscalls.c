@@ -281,6 +281,9 @@ static void tell_log(const struct cli_command *command, const char *log_path)
 	while (in && fgets(line, sizeof(line), in)) {
 		bool is_new = true;
 
+		if (line[0] == '@') {
+			continue; /* counts, for the report */
+		}
 		line[strcspn(line, "\n")] = '\0';
 		for (size_t i = 0; i < seen_count && is_new; i++) {
 			is_new = strncmp(seen[i], line, sizeof(seen[i]) - 1) != 0;
@@ -298,13 +301,13 @@ static void tell_log(const struct cli_command *command, const char *log_path)
 	}
 }
 
-static int report(
-	struct cli_command *command, const struct options *options, const char *dir, FILE *out)
+static int report(struct cli_command *command, const struct options *options, const char *dir,
+	const char *log_path, FILE *out)
 {
 	struct syscalls_report found;
 	struct tdm_error err;
 
-	if (syscalls_report_read(dir, &found, &err) != TDM_OK) {
+	if (syscalls_report_read(dir, log_path, &found, &err) != TDM_OK) {
 		syscalls_report_release(&found);
 		return cli_failed(command, &err);
 	}
@@ -483,7 +486,7 @@ static int run(struct job *job, struct cli_command *command)
 	tell_log(command, job->log_path);
 	tell_where(command, job);
 	if (job->dir) {
-		report(command, &job->options, job->dir, stderr);
+		report(command, &job->options, job->dir, job->log_path, stderr);
 	}
 	return status;
 }
@@ -501,7 +504,7 @@ int tdm_syscalls_main(int argc, char **argv)
 		return status;
 	}
 	if (job.options.report) {
-		return report(&command, &job.options, job.options.report, stdout);
+		return report(&command, &job.options, job.options.report, NULL, stdout);
 	}
 	status = run(&job, &command);
 	run_command_release_all(&job.run);

@@ -3,9 +3,8 @@
 #include <inttypes.h>
 
 struct sums {
-	uint64_t calls, sent, no_exit, missed, not_chosen;
-	uint64_t of_reported; /* events in the trace, of processes that have all reported */
-	uint64_t unreported;  /* images without a report: killed, or still running */
+	uint64_t calls, sent, no_exit, missed, not_chosen, notes;
+	uint64_t unreported; /* images without a report: killed, or still running */
 };
 
 static struct sums sum(const struct syscalls_report *report)
@@ -20,11 +19,8 @@ static struct sums sum(const struct syscalls_report *report)
 		sums.no_exit += process->no_exit;
 		sums.missed += process->missed;
 		sums.not_chosen += process->not_chosen;
-		if (process->reports >= process->images) {
-			sums.of_reported += process->events;
-		} else {
-			sums.unreported += process->images - process->reports;
-		}
+		sums.notes += process->notes;
+		sums.unreported += process->images - process->reports;
 	}
 	return sums;
 }
@@ -77,12 +73,16 @@ void syscalls_report_print(const struct syscalls_report *report, bool each_proce
 			sums.unreported);
 	} else if (!report->discarded_packets && !report->discarded_unknown) {
 		/* The identity that makes the loss exact: handed over = in the trace + discarded. */
+		const uint64_t in_trace = events + report->notes;
+
 		fprintf(out,
 			"check: %" PRIu64 " events + %" PRIu64 " discarded = %" PRIu64
-			" sent = 2 x %" PRIu64 " calls - %" PRIu64 " without an exit by nature%s\n",
-			events, report->discarded_events, sums.sent, (sums.sent + sums.no_exit) / 2,
-			sums.no_exit,
-			events + report->discarded_events == sums.sent ? "" : ": DOES NOT ADD UP");
+			" sent = 2 x %" PRIu64 " calls - %" PRIu64
+			" without an exit by nature + %" PRIu64 " of the provider's own%s\n",
+			in_trace, report->discarded_events, sums.sent,
+			(sums.sent - sums.notes + sums.no_exit) / 2, sums.no_exit, sums.notes,
+			in_trace + report->discarded_events == sums.sent ? ""
+									 : ": DOES NOT ADD UP");
 	}
 	for (size_t i = 0; each_process && i < report->process_count; i++) {
 		print_process(&report->processes[i], out);

@@ -44,16 +44,16 @@ struct syscalls_session {
 struct syscalls_process {
 	int64_t vpid;
 	char name[64];
-	uint64_t events;                                   /* in the trace */
-	uint64_t entries, exits;                           /* of them */
-	uint64_t calls, sent, no_exit, missed, not_chosen; /* by its own counts */
+	uint64_t events;                                          /* in the trace */
+	uint64_t entries, exits;                                  /* of them */
+	uint64_t calls, sent, no_exit, missed, not_chosen, notes; /* by its own counts */
 	uint32_t images, reports;
 };
 
 struct syscalls_report {
 	struct syscalls_process *processes; /* owned */
 	size_t process_count;
-	uint64_t entries, exits; /* in the trace */
+	uint64_t entries, exits, notes; /* in the trace */
 	uint64_t discarded_events;
 	uint64_t discarded_packets;
 	bool discarded_unknown; /* the tracer lost some and does not know how many */
@@ -115,9 +115,14 @@ enum tdm_status syscalls_session_stop(struct syscalls_session *session, struct t
 enum tdm_status syscalls_session_check(const char *name, struct tdm_error *err);
 void syscalls_daemon_stop(struct syscalls_session *session);
 
-/** Reads a trace directory and adds up what it has and what it lacks. */
-enum tdm_status syscalls_report_read(
-	const char *dir, struct syscalls_report *report, struct tdm_error *err);
+/**
+ * Reads a trace directory and adds up what it has and what it lacks.
+ *
+ * @param log_path  The provider's log, which has each process's counts also where their events were discarded;
+ *                  NULL: there is none any more.
+ */
+enum tdm_status syscalls_report_read(const char *dir, const char *log_path,
+	struct syscalls_report *report, struct tdm_error *err);
 void syscalls_report_print(const struct syscalls_report *report, bool each_process, FILE *out);
 /** Did anything get lost, or can it not be told? */
 bool syscalls_report_is_complete(const struct syscalls_report *report);

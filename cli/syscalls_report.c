@@ -18,7 +18,8 @@ enum kind {
 	KIND_ENTRY,
 	KIND_EXIT,
 	KIND_START,
-	KIND_END
+	KIND_END,
+	KIND_NOTE
 };
 
 #define KINDS_MAX 4096 /* event classes of one trace; ours are about 210 */
@@ -27,7 +28,9 @@ enum kind {
 struct image {
 	int64_t vpid;
 	uint64_t id;
-	uint64_t calls, sent, no_exit, missed, not_chosen;
+	uint64_t calls, sent, no_exit, missed, not_chosen, notes;
+	bool has_start, has_end;
+	char name[64];
 };
 
 struct work {
@@ -58,7 +61,10 @@ static enum kind kind_of_name(const char *name)
 	if (strcmp(name, "tandem:process_start") == 0) {
 		return KIND_START;
 	}
-	return strcmp(name, "tandem:process_end") == 0 ? KIND_END : KIND_OTHER;
+	if (strcmp(name, "tandem:process_end") == 0) {
+		return KIND_END;
+	}
+	return strncmp(name, "tandem:", 7) == 0 ? KIND_NOTE : KIND_OTHER;
 }
 
 static enum kind kind_of(struct work *work, const bt_event_class *event_class)
@@ -137,53 +143,96 @@ static uint64_t number(const bt_field *payload, const char *name)
 	return field ? bt_field_integer_unsigned_get_value(field) : 0;
 }
 
-static void note_start(const bt_event *event, struct syscalls_process *process)
+/* The image of a process, made where it is not known; NULL without memory. */
+static struct image *image_of(struct work *work, int64_t vpid, uint64_t id)
+{
+	for (size_t i = work->image_count; i-- > 0;) {
+		if (work->images[i].id == id && work->images[i].vpid == vpid) {
+			return &work->images[i];
+		}
+	}
+	if (work->image_count == work->image_room) {
+		const size_t room = work->image_room ? work->image_room * 2 : 64;
+		struct image *grown = realloc(work->images, room * sizeof(*grown));
+
+		if (!grown) {
+			work->no_memory = true;
+			return NULL;
+		}
+		work->images = grown;
+		work->image_room = room;
+	}
+	work->images[work->image_count] = (struct image){ .vpid = vpid, .id = id };
+	return &work->images[work->image_count++];
+}
+
+static void note_start(struct work *work, const bt_event *event, int64_t vpid)
 {
 	const bt_field *payload = bt_event_borrow_payload_field_const(event);
 	const bt_field *name =
 		bt_field_structure_borrow_member_field_by_name_const(payload, "name");
+	struct image *image = image_of(work, vpid, number(payload, "image"));
 
-	process->images++;
-	if (name) {
-		snprintf(process->name, sizeof(process->name), "%s",
-			bt_field_string_get_value(name));
+	if (image && name) {
+		image->has_start = true;
+		snprintf(image->name, sizeof(image->name), "%s", bt_field_string_get_value(name));
 	}
 }
 
 static void note_end(struct work *work, const bt_event *event, int64_t vpid)
 {
 	const bt_field *payload = bt_event_borrow_payload_field_const(event);
-	const uint64_t id = number(payload, "image");
-	struct image *image = NULL;
+	struct image *image = image_of(work, vpid, number(payload, "image"));
 
-	for (size_t i = work->image_count; i-- > 0 && !image;) {
-		if (work->images[i].id == id && work->images[i].vpid == vpid) {
-			image = &work->images[i];
-		}
+	if (image) {
+		image->has_end = true;
+		image->calls = number(payload, "calls");
+		image->notes = number(payload, "notes");
+		image->sent = number(payload, "entries") + number(payload, "exits") + image->notes;
+		image->no_exit = number(payload, "no_exit");
+		image->missed = number(payload, "missed");
+		image->not_chosen = number(payload, "not_chosen");
 	}
-	if (!image) {
-		if (work->image_count == work->image_room) {
-			const size_t room = work->image_room ? work->image_room * 2 : 64;
-			struct image *grown = realloc(work->images, room * sizeof(*grown));
+}
 
-			if (!grown) {
-				work->no_memory = true;
-				return;
+/* The same from the provider's log, whose lines nobody discards; its last word on an image is the latest. */
+static void read_log(struct work *work, const char *path)
+{
+	FILE *in = path ? fopen(path, "re") : NULL;
+	char line[1200];
+
+	while (in && fgets(line, sizeof(line), in)) {
+		uint64_t n[9];
+		char name[64] = "";
+		struct image *image;
+
+		if (sscanf(line, "@start %" SCNu64 " %" SCNu64 " %63[^\n]", &n[0], &n[1], name) >=
+			2) {
+			image = image_of(work, (int64_t)n[0], n[1]);
+			if (image) {
+				image->has_start = true;
+				snprintf(image->name, sizeof(image->name), "%s", name);
 			}
-			work->images = grown;
-			work->image_room = room;
+		} else if (sscanf(line,
+				   "@end %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+				   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+				   &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7],
+				   &n[8]) == 9) {
+			image = image_of(work, (int64_t)n[0], n[1]);
+			if (image) {
+				image->has_end = true;
+				image->calls = n[2];
+				image->sent = n[3] + n[4] + n[8];
+				image->no_exit = n[5];
+				image->missed = n[6];
+				image->not_chosen = n[7];
+				image->notes = n[8];
+			}
 		}
-		image = &work->images[work->image_count++];
 	}
-	*image = (struct image){
-		.vpid = vpid,
-		.id = id,
-		.calls = number(payload, "calls"),
-		.sent = number(payload, "entries") + number(payload, "exits"),
-		.no_exit = number(payload, "no_exit"),
-		.missed = number(payload, "missed"),
-		.not_chosen = number(payload, "not_chosen"),
-	};
+	if (in) {
+		fclose(in);
+	}
 }
 
 static void note_event(struct work *work, const bt_message *message)
@@ -201,24 +250,26 @@ static void note_event(struct work *work, const bt_message *message)
 	if (!process) {
 		return;
 	}
+	process->events++;
 	switch (kind) {
 	case KIND_ENTRY:
 		process->entries++;
-		process->events++;
 		work->report->entries++;
-		break;
+		return;
 	case KIND_EXIT:
 		process->exits++;
-		process->events++;
 		work->report->exits++;
-		break;
+		return;
 	case KIND_START:
-		note_start(event, process);
+		note_start(work, event, vpid);
 		break;
-	default:
+	case KIND_END:
 		note_end(work, event, vpid);
 		break;
+	default:
+		break;
 	}
+	work->report->notes++;
 }
 
 static bt_graph_simple_sink_component_consume_func_status consume(
@@ -376,18 +427,23 @@ static void add_images(struct work *work)
 		struct syscalls_process *process = process_of(work, image->vpid);
 
 		if (process) {
-			process->reports++;
+			process->images++;
+			process->reports += image->has_end;
 			process->calls += image->calls;
 			process->sent += image->sent;
 			process->no_exit += image->no_exit;
 			process->missed += image->missed;
 			process->not_chosen += image->not_chosen;
+			process->notes += image->notes;
+			if (image->name[0]) {
+				snprintf(process->name, sizeof(process->name), "%s", image->name);
+			}
 		}
 	}
 }
 
-enum tdm_status syscalls_report_read(
-	const char *dir, struct syscalls_report *report, struct tdm_error *err)
+enum tdm_status syscalls_report_read(const char *dir, const char *log_path,
+	struct syscalls_report *report, struct tdm_error *err)
 {
 	struct work *work = calloc(1, sizeof(*work));
 	bt_value *params = bt_value_map_create();
@@ -424,6 +480,7 @@ enum tdm_status syscalls_report_read(
 		status = bt_fail(err, dir);
 		goto out;
 	}
+	read_log(work, log_path);
 	add_images(work);
 out:
 	if (work) {

@@ -48,6 +48,7 @@ void tdm_counts_sum(struct tdm_call_counts *sum)
 		sum->no_exit += counts->no_exit;
 		sum->missed += counts->missed;
 		sum->not_chosen += counts->not_chosen;
+		sum->notes += counts->notes;
 	}
 }
 

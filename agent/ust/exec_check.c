@@ -111,7 +111,9 @@ void tdm_exec_check(uint64_t path_address)
 
 		if (why) {
 			tdm_say("", path, why);
-			tdm_process.provider->declined(path, why);
+			if (tdm_process.provider->declined(path, why)) {
+				TDM_COUNT(notes);
+			}
 			return;
 		}
 		if (!*next) {

@@ -23,6 +23,13 @@ const uint64_t tdm_special_calls[8] = { WORD(0), WORD(1), WORD(2), WORD(3), WORD
 /* Words of stack that are looked at for a signal frame: lttng-ust's own depth and one frame. */
 #define LOOK_WORDS 4096
 
+/* Words of the kernel's rt_sigframe: uc_flags, uc_link, REG_RSP and REG_CSGSFS of the context. */
+#define FRAME_FLAGS 1
+#define FRAME_LINK  2
+#define FRAME_SP    21
+#define FRAME_CS    24
+#define USER_CS     0x33
+
 /*
  * A call comes from inside the recording of this thread. Is it lttng-ust's own, or one of a signal
  * handler that interrupted it? In the second case a signal frame, which begins with the address of
@@ -34,9 +41,13 @@ static bool is_handlers_call(const struct tdm_frame *frame, uint64_t inside_sp)
 	const uint64_t *const end = (const uint64_t *)(uintptr_t)inside_sp;
 
 	for (size_t i = 0; at < end && i < LOOK_WORDS; at++, i++) {
-		/* The saved stack pointer (uc_mcontext.gregs[REG_RSP]) lies above the frame itself. */
-		if (*at == tdm_process.restorer && at[21] > (uint64_t)(uintptr_t)at &&
-			at[21] <= inside_sp) {
+		/*
+		 * The address also stands in every struct that was given to rt_sigaction, so what follows must look
+		 * like a ucontext: flags, no link, the stack pointer above the frame itself, the code segment.
+		 */
+		if (*at == tdm_process.restorer && at[FRAME_FLAGS] <= 7 && at[FRAME_LINK] == 0 &&
+			at[FRAME_SP] > (uint64_t)(uintptr_t)at && at[FRAME_SP] <= inside_sp &&
+			(at[FRAME_CS] & 0xffff) == USER_CS) {
 			return true;
 		}
 	}

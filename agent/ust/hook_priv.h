@@ -97,6 +97,7 @@ TDM_HIDDEN bool tdm_fds_close_range(struct tdm_frame *frame);
 TDM_HIDDEN void tdm_process_fork_before(void);
 TDM_HIDDEN void tdm_process_fork_parent(void);
 TDM_HIDDEN void tdm_process_fork_child(void);
+TDM_HIDDEN void tdm_process_begin(const char *mode);
 TDM_HIDDEN void tdm_process_end(const char *why);
 TDM_HIDDEN void tdm_process_install(void);
 TDM_HIDDEN void tdm_process_thread_end(void);
@@ -127,6 +128,9 @@ TDM_HIDDEN bool tdm_dispatch_guard(struct tdm_frame *frame);
 /* say.c */
 TDM_HIDDEN void tdm_say(const char *what, const char *about, const char *why);
 TDM_HIDDEN void tdm_say_setup(char **environment);
+/* For the front end alone: what the events of the same name say, where they cannot be discarded. */
+TDM_HIDDEN void tdm_say_start(int32_t pid, uint64_t image_id, const char *name);
+TDM_HIDDEN void tdm_say_end(int32_t pid, uint64_t image_id, const struct tdm_call_counts *counts);
 
 static inline long tdm_raw(long nr, long a, long b, long c, long d, long e, long f)
 {

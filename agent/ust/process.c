@@ -125,7 +125,6 @@ void tdm_process_fork_parent(void)
 void tdm_process_fork_child(void)
 {
 	struct tdm_thread *thread = &tdm_thread;
-	struct tdm_patch_report *report = &tdm_patch_report;
 
 	thread->excluded_depth++;
 	know_ourselves();
@@ -136,8 +135,7 @@ void tdm_process_fork_child(void)
 	}
 	tdm_process.provider->after_fork_child(&thread->fork_signals);
 	tdm_process.fork_in_flight = 0;
-	tdm_process.provider->process_start("fork", tdm_process.image_id, report->sites_patched,
-		report->sites_found - report->sites_patched);
+	tdm_process_begin("fork");
 	tdm_waiting_replay();
 	thread->state = TDM_THREAD_READY;
 	thread->inside_sp = 0;
@@ -167,12 +165,28 @@ static void child_handler(void)
 	}
 }
 
+/* The beginning of an image, or of a forked child: in the trace, and in the front end's log. */
+void tdm_process_begin(const char *mode)
+{
+	const struct tdm_patch_report *report = &tdm_patch_report;
+
+	if (tdm_process.provider->process_start(mode, tdm_process.image_id, report->sites_patched,
+		    report->sites_found - report->sites_patched)) {
+		TDM_COUNT(notes);
+	}
+	tdm_say_start(tdm_process.pid, tdm_process.image_id, program_invocation_short_name);
+}
+
 void tdm_process_end(const char *why)
 {
 	struct tdm_call_counts sum;
 
 	tdm_counts_sum(&sum);
-	tdm_process.provider->process_end(why, tdm_process.image_id, &sum);
+	if (tdm_process.provider->process_end(why, tdm_process.image_id, &sum)) {
+		TDM_COUNT(notes);
+		sum.notes++;
+	}
+	tdm_say_end(tdm_process.pid, tdm_process.image_id, &sum);
 }
 
 /*

@@ -31,21 +31,10 @@ static size_t append(char *line, size_t at, size_t room, const char *text)
 	return at;
 }
 
-void tdm_say(const char *what, const char *about, const char *why)
+static void put_line(const char *line, size_t length)
 {
-	char line[1024];
-	size_t length = append(line, 0, sizeof(line), "tandem: ");
 	long fd = 2;
 
-	length = append(line, length, sizeof(line), what);
-	if (about) {
-		length = append(line, length, sizeof(line), about);
-	}
-	if (why) {
-		length = append(line, length, sizeof(line), ": ");
-		length = append(line, length, sizeof(line), why);
-	}
-	line[length++] = '\n';
 	if (log_path[0]) {
 		fd = tdm_raw(__NR_open, (long)(intptr_t)log_path, O_WRONLY | O_APPEND | O_CLOEXEC,
 			0, 0, 0, 0);
@@ -57,4 +46,70 @@ void tdm_say(const char *what, const char *about, const char *why)
 	if (fd != 2) {
 		tdm_raw(__NR_close, fd, 0, 0, 0, 0, 0);
 	}
+}
+
+void tdm_say(const char *what, const char *about, const char *why)
+{
+	char line[1024];
+	size_t length = append(line, 0, sizeof(line), "tandem: ");
+
+	length = append(line, length, sizeof(line), what);
+	if (about) {
+		length = append(line, length, sizeof(line), about);
+	}
+	if (why) {
+		length = append(line, length, sizeof(line), ": ");
+		length = append(line, length, sizeof(line), why);
+	}
+	line[length++] = '\n';
+	put_line(line, length);
+}
+
+static size_t append_number(char *line, size_t at, size_t room, uint64_t number)
+{
+	char digits[24];
+	size_t count = sizeof(digits) - 1;
+
+	digits[count] = '\0';
+	do {
+		digits[--count] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	at = append(line, at, room, " ");
+	return append(line, at, room, digits + count);
+}
+
+void tdm_say_start(int32_t pid, uint64_t image_id, const char *name)
+{
+	char line[256];
+	size_t length;
+
+	if (!log_path[0]) {
+		return;
+	}
+	length = append(line, 0, sizeof(line), "@start");
+	length = append_number(line, length, sizeof(line), (uint64_t)pid);
+	length = append_number(line, length, sizeof(line), image_id);
+	length = append(line, length, sizeof(line), " ");
+	length = append(line, length, sizeof(line), name);
+	line[length++] = '\n';
+	put_line(line, length);
+}
+
+void tdm_say_end(int32_t pid, uint64_t image_id, const struct tdm_call_counts *counts)
+{
+	const uint64_t numbers[] = { (uint64_t)pid, image_id, counts->calls, counts->entries,
+		counts->exits, counts->no_exit, counts->missed, counts->not_chosen, counts->notes };
+	char line[256];
+	size_t length;
+
+	if (!log_path[0]) {
+		return;
+	}
+	length = append(line, 0, sizeof(line), "@end");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		length = append_number(line, length, sizeof(line), numbers[i]);
+	}
+	line[length++] = '\n';
+	put_line(line, length);
 }

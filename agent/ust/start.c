@@ -172,8 +172,7 @@ __attribute__((constructor)) static void start(void)
 	tdm_process_install();
 	thread->slot = tdm_counts_take();
 	provider->init_thread();
-	provider->process_start(wanted ? "complete" : "patch", tdm_process.image_id,
-		report->sites_patched, report->sites_found - report->sites_patched);
+	tdm_process_begin(wanted ? "complete" : "patch");
 	tdm_process_vtid_find();
 	tdm_waiting_replay();
 	thread->state = TDM_THREAD_READY;

@@ -17,9 +17,9 @@ extern struct tdm_call_row tdm_rows[TDM_SYSCALL_NR_MAX];
 extern const struct tdm_call_row tdm_generic_row;
 void tdm_rows_fill(void);
 void tdm_rows_choose(const uint64_t numbers[TDM_SYSCALL_NR_MAX / 64]);
-void tdm_emit_process_start(
+bool tdm_emit_process_start(
 	const char *mode, uint64_t image_id, uint32_t sites, uint32_t unpatched);
-void tdm_emit_process_end(const char *why, uint64_t image_id, const struct tdm_call_counts *counts);
-void tdm_emit_declined(const char *path, const char *why);
+bool tdm_emit_process_end(const char *why, uint64_t image_id, const struct tdm_call_counts *counts);
+bool tdm_emit_declined(const char *path, const char *why);
 
 #endif

@@ -36,6 +36,7 @@ struct tdm_call_counts {
 		no_exit; /* entries whose call by nature never came back: exit, exec, a killed sleep */
 	uint64_t missed;     /* calls made while the thread was inside the recording: no event */
 	uint64_t not_chosen; /* calls whose events no session has enabled */
+	uint64_t notes; /* the provider's own events handed to LTTng: process_start and the like */
 };
 
 enum tdm_call_fields {
@@ -66,12 +67,12 @@ struct tdm_provider {
 	void (*choose)(const uint64_t numbers[TDM_SYSCALL_NR_MAX / 64]);
 	/* LTTng caches credentials, names and name spaces: to be called after the call changed them. */
 	void (*identity_changed)(int32_t nr);
-	/* Events of the provider itself. */
-	void (*process_start)(
+	/* Events of the provider itself; true: somebody listens, it was handed over. */
+	bool (*process_start)(
 		const char *mode, uint64_t image_id, uint32_t sites, uint32_t unpatched);
-	void (*process_end)(
+	bool (*process_end)(
 		const char *why, uint64_t image_id, const struct tdm_call_counts *counts);
-	void (*declined)(const char *path, const char *why);
+	bool (*declined)(const char *path, const char *why);
 };
 
 #define TDM_PROVIDER_VERSION 1u

@@ -71,18 +71,33 @@ void tdm_rows_choose(const uint64_t numbers[TDM_SYSCALL_NR_MAX / 64])
 	}
 }
 
-void tdm_emit_process_start(const char *mode, uint64_t image_id, uint32_t sites, uint32_t unpatched)
+bool tdm_emit_process_start(const char *mode, uint64_t image_id, uint32_t sites, uint32_t unpatched)
 {
-	lttng_ust_tracepoint(tandem, process_start, mode, image_id, sites, unpatched,
+	if (!lttng_ust_tracepoint_enabled(tandem, process_start)) {
+		return false;
+	}
+	lttng_ust_do_tracepoint(tandem, process_start, mode, image_id, sites, unpatched,
 		program_invocation_short_name);
+	return true;
 }
 
-void tdm_emit_process_end(const char *why, uint64_t image_id, const struct tdm_call_counts *counts)
+bool tdm_emit_process_end(const char *why, uint64_t image_id, const struct tdm_call_counts *counts)
 {
-	lttng_ust_tracepoint(tandem, process_end, why, image_id, counts);
+	struct tdm_call_counts with_this = *counts;
+
+	if (!lttng_ust_tracepoint_enabled(tandem, process_end)) {
+		return false;
+	}
+	with_this.notes++;
+	lttng_ust_do_tracepoint(tandem, process_end, why, image_id, &with_this);
+	return true;
 }
 
-void tdm_emit_declined(const char *path, const char *why)
+bool tdm_emit_declined(const char *path, const char *why)
 {
-	lttng_ust_tracepoint(tandem, declined, path, why);
+	if (!lttng_ust_tracepoint_enabled(tandem, declined)) {
+		return false;
+	}
+	lttng_ust_do_tracepoint(tandem, declined, path, why);
+	return true;
 }

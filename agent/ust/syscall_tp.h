@@ -84,7 +84,8 @@ LTTNG_UST_TRACEPOINT_EVENT(tandem, process_end,
 		lttng_ust_field_integer(unsigned long, exits, tdm_counts->exits)
 		lttng_ust_field_integer(unsigned long, no_exit, tdm_counts->no_exit)
 		lttng_ust_field_integer(unsigned long, missed, tdm_counts->missed)
-		lttng_ust_field_integer(unsigned long, not_chosen, tdm_counts->not_chosen)))
+		lttng_ust_field_integer(unsigned long, not_chosen, tdm_counts->not_chosen)
+		lttng_ust_field_integer(unsigned long, notes, tdm_counts->notes)))
 
 LTTNG_UST_TRACEPOINT_EVENT(tandem, declined,
 	LTTNG_UST_TP_ARGS(const char *, tdm_path, const char *, tdm_why),

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What "tandem syscalls" promises its user: status, output, filter, profiles, sessions of one's own, refusals, nothing left.
+. "${TANDEM_SOURCE:?}/tests/syscalls/lib.sh" || exit 1
+trace=$work/home/trace
+
+record "$trace" bash -c 'echo out; echo err >&2; exit 7'
+[ "$status" = 7 ] || fail "exit status $status, not the command's 7"
+[ "$(cat "$work/out")" = out ] && [ "$(cat "$work/err.own")" = err ] || fail "the command's output was changed"
+nothing_lost
+grep -q 'the trace is in' "$work/said" || fail "it does not say where the trace is"
+record "$trace" sh -c 'kill -9 $$'
+[ "$status" = 137 ] || fail "killed command: status $status, not 137"
+grep -q 'were killed or are still running' "$work/said" || fail "a killed program is not said"
+record "$trace" /nonexistent/program
+[ "$status" = 127 ] || fail "a command that is not there: status $status"
+
+options="--filter openat,sched_getaffinity"
+record "$trace" sh -c "nproc; cat /etc/hostname"
+nothing_lost
+[ "$("$here/counts" "$trace" | cut -d' ' -f1 | tr '\n' ' ')" = "openat sched_getaffinity " ] || fail "--filter lets others in"
+options="--filter !%file,%memory"
+record "$trace" ls /
+nothing_lost
+"$here/counts" "$trace" | grep -q '^openat\|^mmap\|^newfstatat' && fail "! does not leave out"
+"$here/counts" "$trace" | grep -q '^write ' || fail "! leaves out all"
+options="--filter nonsense"
+record "$trace" true
+[ "$status" = 2 ] || fail "an unknown call is no usage fault"
+
+options="--profile tandem-syscalls-flight"
+record "$trace" ls /
+"$here/counts" "$trace" | grep -q '^openat' || fail "the flight recorder left no snapshot"
+options="--procname --profile syscalls-small"
+record "$trace" "$work/workload" count 1000
+nothing_lost
+babeltrace2 "$trace" | grep 'entry_getuid' | grep -vc 'procname = "workload"' | grep -qx 0 || fail "--procname"
+options=
+
+mkdir -p "$trace" && as_user touch "$trace/mine"
+(cd "$work/home" && as_user "$tandem" syscalls -o "$trace" -- true) 2>"$work/err"
+[ $? = 1 ] && grep -q -- --force "$work/err" || fail "a used directory is not refused"
+
+# Too little shared memory: a polite refusal with figures.
+if [ "$(id -u)" = 0 ] && mkdir "$work/shm" && mount -t tmpfs -o size=4m none "$work/shm"; then
+	cleanup="umount $work/shm"
+	(cd "$work/home" && as_user env TANDEM_SHM_DIR="$work/shm" "$tandem" syscalls -o new -- true) 2>"$work/err"
+	[ $? = 1 ] && grep -q 'MiB of shared memory (.* possible CPUs).*tandem-syscalls-small' "$work/err" ||
+		fail "too little memory: $(cat "$work/err")"
+	[ -e "$work/home/new" ] && fail "a refused run leaves a directory"
+	umount "$work/shm"
+	cleanup=
+fi
+
+# A session of one's own: its daemon and it are left alone.
+export LTTNG_HOME=$work/home
+as_user lttng-sessiond --no-kernel --daemonize >"$work/daemon" 2>&1 || fail "lttng-sessiond: $(cat "$work/daemon")"
+daemon=$(cat "$work/home/.lttng/lttng-sessiond.pid")
+cleanup="kill $daemon"
+lttng_() { as_user lttng "$@" >>"$work/lttng" 2>&1 || fail "lttng $*: $(tail -n 3 "$work/lttng")"; }
+lttng_ create mine -o "$work/home/mine"
+(cd "$work/home" && as_user "$tandem" syscalls --attach-session mine -- true) 2>"$work/err"
+[ $? = 1 ] && grep -q "lttng enable-event -s mine -u 'tandem:\*'" "$work/err" || fail "a session without our events: $(cat "$work/err")"
+lttng_ enable-event -s mine -u 'tandem:*'
+(cd "$work/home" && as_user "$tandem" syscalls --attach-session mine -- true) 2>"$work/err"
+[ $? = 1 ] && grep -q 'lttng start mine' "$work/err" || fail "a session that is not started"
+lttng_ start mine
+(cd "$work/home" && as_user "$tandem" syscalls --attach-session mine -- "$work/workload" count 100) 2>"$work/err" || fail "attach: $(cat "$work/err")"
+kill -0 "$daemon" || fail "the user's daemon was stopped"
+lttng_ list mine
+lttng_ destroy mine
+"$here/counts" "$work/home/mine" | grep -qx 'getuid 100' || fail "the user's session has not the calls"
+as_user "$tandem" syscalls --report "$work/home/mine" | grep -q '^lost: 0 events' || fail "--report"
+
+# The session files load as they are.
+for file in "$stage"/sessions/*.lttng; do
+	xmllint --noout --schema /usr/share/xml/lttng/session.xsd "$file" 2>>"$work/lttng" || fail "$file is not valid"
+	lttng_ load -i "$file"
+done
+as_user lttng list 2>/dev/null | grep -c 'tandem-syscalls' | grep -qx 4 || fail "not all session files load"
+kill "$daemon"
+cleanup=
+unset LTTNG_HOME
+
+leftovers=$(find /tmp -maxdepth 1 -name 'tandem-syscalls-*' -user "$uid")
+[ -z "$leftovers" ] || fail "left behind: $leftovers"
+echo "command: status, output, filter, profiles, own sessions, refusals"
