@@ -105,6 +105,8 @@ struct tdm_convert_machine {
 	struct tdm_ctf_dir dir;
 	uint64_t
 		bias_ns; /* added to every stamp, so that none is negative; the clock's offset takes it back */
+	bool has_records;
+	int64_t first_raw_ns;      /* first stamp as the trace has it */
 	uint64_t first_ns;         /* first stamp, bias added; UINT64_MAX: no record */
 	uint64_t begin_ns, end_ns; /* selected, bias added */
 	int64_t epoch_offset_ns;   /* of the clock, without bias */
@@ -144,6 +146,7 @@ enum tdm_status tdm_convert_machine_plan(
 	struct tdm_convert_machine *conversion, struct tdm_error *err);
 enum tdm_status tdm_convert_machine_peek(
 	struct tdm_convert_machine *conversion, struct tdm_error *err);
+void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_t count);
 enum tdm_status tdm_convert_machine_write_metadata(
 	struct tdm_convert_machine *conversion, struct tdm_error *err);
 void tdm_convert_machine_say_problems(struct tdm_convert_machine *conversion);

@@ -273,6 +273,7 @@ static enum tdm_status plan_machines(struct tdm_machines *machines,
 			return status;
 		}
 	}
+	tdm_convert_machine_set_bias(conversions, count);
 	return TDM_OK;
 }
 

@@ -61,7 +61,9 @@ static enum tdm_status check_clock(struct ctf_trace_check *trace)
 			"offset_s stands before freq: it is scaled by the wrong frequency");
 	}
 	if (status == TDM_OK && clock->offset_s < 0) {
-		status = tdm_ctf_finding_add(checked, true, "a negative offset_s is ignored");
+		status = tdm_ctf_finding_add(checked, false,
+			"a negative offset_s is ignored: times are shown %" PRId64 " s late",
+			-clock->offset_s);
 	}
 	checked->clock_offset_ns =
 		(int64_t)((uint64_t)clock->offset + (uint64_t)clock->offset_s * clock->freq_hz);

@@ -34,6 +34,7 @@ struct tdm_ctf_trace {
 	const char *clock_name, *clock_description;
 	uint8_t clock_uuid[16];
 	int64_t clock_offset_ns;
+	uint64_t clock_bias_ns; /* to be taken off again; whole seconds */
 	const struct tdm_ctf_env *env;
 	size_t env_count;
 	const struct tdm_ctf_member *context; /* of every event */

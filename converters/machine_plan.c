@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ENV_MAX 40
+#define ENV_MAX   40
+#define SECOND_NS UINT64_C(1000000000)
 
 static bool is_wanted(
 	const struct tdm_convert_selection *selection, const struct tdm_shown_class *shown)
@@ -251,11 +252,10 @@ enum tdm_status tdm_convert_machine_plan(
 	return TDM_OK;
 }
 
-/* Where time begins: the first record of every stream is looked at. Then stamps below zero get a bias. */
+/* Where time begins: the first record of every stream is looked at. */
 enum tdm_status tdm_convert_machine_peek(
 	struct tdm_convert_machine *conversion, struct tdm_error *err)
 {
-	const struct tdm_convert_selection *const selection = &conversion->options->selection;
 	bool any = false;
 	int64_t first_ns = 0;
 
@@ -280,28 +280,53 @@ enum tdm_status tdm_convert_machine_peek(
 			return status;
 		}
 	}
-	if (any && first_ns < 1) {
-		conversion->bias_ns = 1u - (uint64_t)first_ns;
-	}
-	conversion->first_ns = any ? (uint64_t)first_ns + conversion->bias_ns : UINT64_MAX;
-	conversion->begin_ns = 0;
-	conversion->end_ns = UINT64_MAX;
-	if (selection->has_begin) {
-		const int64_t begin = selection->begin_ns - conversion->epoch_offset_ns;
+	conversion->has_records = any;
+	conversion->first_raw_ns = first_ns;
+	return TDM_OK;
+}
 
-		conversion->begin_ns =
-			any && begin < first_ns ? 0 : (uint64_t)begin + conversion->bias_ns;
-		if (conversion->first_ns < conversion->begin_ns) {
-			conversion->first_ns = conversion->begin_ns;
+/*
+ * Stamps in a stream are unsigned. Where a machine's begin below zero, all get the same bias, in whole seconds: the
+ * clock's offset takes it back, and who does not read negative offsets still sees the machines side by side.
+ */
+void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_t count)
+{
+	uint64_t bias_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (conversions[i].has_records && conversions[i].first_raw_ns < 1) {
+			const uint64_t wanted = 1u - (uint64_t)conversions[i].first_raw_ns;
+
+			bias_ns = wanted > bias_ns ? wanted : bias_ns;
 		}
 	}
-	if (selection->has_end) {
-		const int64_t end = selection->end_ns - conversion->epoch_offset_ns;
+	bias_ns += (SECOND_NS - bias_ns % SECOND_NS) % SECOND_NS;
+	for (size_t i = 0; i < count; i++) {
+		struct tdm_convert_machine *const conversion = &conversions[i];
+		const struct tdm_convert_selection *const selection =
+			&conversion->options->selection;
+		const int64_t first_ns = conversion->first_raw_ns;
+		const bool any = conversion->has_records;
 
-		conversion->end_ns =
-			any && end < first_ns ? 0 : (uint64_t)end + conversion->bias_ns;
+		conversion->bias_ns = bias_ns;
+		conversion->first_ns = any ? (uint64_t)first_ns + bias_ns : UINT64_MAX;
+		conversion->begin_ns = 0;
+		conversion->end_ns = UINT64_MAX;
+		if (selection->has_begin) {
+			const int64_t begin = selection->begin_ns - conversion->epoch_offset_ns;
+
+			conversion->begin_ns =
+				any && begin < first_ns ? 0 : (uint64_t)begin + bias_ns;
+			if (conversion->first_ns < conversion->begin_ns) {
+				conversion->first_ns = conversion->begin_ns;
+			}
+		}
+		if (selection->has_end) {
+			const int64_t end = selection->end_ns - conversion->epoch_offset_ns;
+
+			conversion->end_ns = any && end < first_ns ? 0 : (uint64_t)end + bias_ns;
+		}
 	}
-	return TDM_OK;
 }
 
 static const char *correction_words(const struct tdm_machine *machine)
@@ -436,7 +461,8 @@ enum tdm_status tdm_convert_machine_write_metadata(
 		.layout = &conversion->layout,
 		.clock_name = clock_name,
 		.clock_description = description,
-		.clock_offset_ns = conversion->epoch_offset_ns - (int64_t)conversion->bias_ns,
+		.clock_offset_ns = conversion->epoch_offset_ns,
+		.clock_bias_ns = conversion->bias_ns,
 		.env = env.of,
 		.env_count = env.count,
 		.context = conversion->context,

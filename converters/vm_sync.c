@@ -418,12 +418,7 @@ static void fix_pair(struct tdm_convert_machine *host, struct tdm_convert_machin
 	}
 	at -= guest->epoch_offset_ns;
 	if (at + (int64_t)guest->bias_ns < 0) {
-		const uint64_t more = (uint64_t) - (at + (int64_t)guest->bias_ns);
-
-		guest->bias_ns += more;
-		guest->first_ns += more;
-		guest->begin_ns += guest->begin_ns ? more : 0;
-		guest->end_ns += guest->end_ns != UINT64_MAX ? more : 0;
+		at = -(int64_t)guest->bias_ns;
 	}
 	guest->guest_sync.time = (uint64_t)at + guest->bias_ns;
 	guest->report->has_sync_pair = true;
