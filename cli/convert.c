@@ -2,6 +2,7 @@
 /*
  * convert.c - tandem convert: host and guest traces become CTF for Trace Compass, or JSON for the browser.
  */
+#include "convert_ctf.h"
 #include "convert_options.h"
 #include "out_dir.h"
 #include <convert_trace.h>
@@ -210,24 +211,99 @@ static int convert_machines(const struct cli_command *command,
 	return result;
 }
 
+/* trace.dat and perf.data. */
+static int convert_records(const struct cli_command *command, const struct convert_options *options)
+{
+	struct tdm_machines *machines = NULL;
+	struct tdm_error err = { 0 };
+	int result;
+
+	if (tdm_machines_open(options->inputs, options->input_count, &options->machines,
+		    &command->log, &machines, &err) != TDM_OK) {
+		result = cli_failed(command, &err);
+	} else {
+		result = convert_machines(command, options, machines);
+	}
+	tdm_machines_close(machines);
+	return result;
+}
+
+/* CTF, and the inputs that are none beside it, each in its way into one directory. */
+static int convert_ctf(const struct cli_command *command, struct convert_options *options)
+{
+	struct tdm_machine_input *const all = options->inputs;
+	const size_t count = options->input_count;
+	struct tdm_machine_input *const others = calloc(count, sizeof(*others));
+	struct tdm_error err = { 0 };
+	char *const dir = out_dir_create(options->out_dir, &err);
+	const struct tdm_convert_selection *const selection = &options->convert.selection;
+	size_t other_count = 0;
+	int result = TDM_EXIT_DONE;
+
+	if (!others || !dir) {
+		result = cli_failed(
+			command, dir ? &(struct tdm_error){ .text = "no memory" } : &err);
+		free(others);
+		free(dir);
+		return result;
+	}
+	if (selection->has_begin || selection->has_end || selection->glob_count ||
+		selection->cpu_range_count) {
+		TDM_WARNING(&command->log,
+			"--begin, --end, --events and --cpus do not apply to CTF inputs: all of them is converted");
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!convert_ctf_is_input(all[i].path)) {
+			others[other_count++] = all[i];
+		}
+	}
+	if (other_count) {
+		options->inputs = others;
+		options->input_count = other_count;
+		options->out_dir = dir;
+		result = convert_records(command, options);
+		options->inputs = all;
+		options->input_count = count;
+	}
+	if (result == TDM_EXIT_DONE || result == TDM_EXIT_INCOMPLETE) {
+		const int ctf = convert_ctf_run(command, options, dir);
+
+		result = ctf == TDM_EXIT_DONE ? result : ctf;
+	}
+	(void)rmdir(dir); /* goes where nothing is in it */
+	free(others);
+	free(dir);
+	return result;
+}
+
+static bool has_ctf(const struct convert_options *options)
+{
+	for (size_t i = 0; i < options->input_count; i++) {
+		if (convert_ctf_is_input(options->inputs[i].path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 int tdm_convert_main(int argc, char **argv)
 {
 	struct cli_command command;
 	struct convert_options options;
-	struct tdm_machines *machines = NULL;
-	struct tdm_error err = { 0 };
 	int result = convert_options_parse(&options, &command, argc, argv);
 
 	if (result == -1) {
 		watch_signals();
-		if (tdm_machines_open(options.inputs, options.input_count, &options.machines,
-			    &command.log, &machines, &err) != TDM_OK) {
-			result = cli_failed(&command, &err);
+		if (has_ctf(&options) && options.to_json) {
+			result = cli_failed(&command,
+				&(struct tdm_error){
+					.text = "--to json is for trace.dat and perf.data, not for CTF" });
+		} else if (has_ctf(&options)) {
+			result = convert_ctf(&command, &options);
 		} else {
-			result = convert_machines(&command, &options, machines);
+			result = convert_records(&command, &options);
 		}
 	}
-	tdm_machines_close(machines);
 	convert_options_release(&options);
 	return result;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ctf_dir.h"
+#include "ctf_clone.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define DEPTH_MAX 3 /* of folders below: a trace of several, and its index */
 
 static void remove_tree(int parent_fd, const char *name, unsigned int depth);
 
@@ -44,21 +47,24 @@ static void remove_tree(int parent_fd, const char *name, unsigned int depth)
 
 static bool is_trace_or_empty(const char *path)
 {
+	struct tdm_ctf_list traces = { 0 };
+	struct tdm_error err;
 	DIR *const dir = opendir(path);
 	bool is_empty = true;
-	bool has_metadata = false;
 
 	if (!dir) {
 		return false;
 	}
 	for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-			is_empty = false;
-			has_metadata |= strcmp(entry->d_name, "metadata") == 0;
-		}
+		is_empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
 	}
 	closedir(dir);
-	return is_empty || has_metadata;
+
+	const bool has_trace =
+		!is_empty && tdm_ctf_list_find(path, &traces, &err) == TDM_OK && traces.count > 0;
+
+	tdm_ctf_list_release(&traces);
+	return is_empty || has_trace;
 }
 
 static enum tdm_status check_final(const struct tdm_ctf_dir *dir, struct tdm_error *err)
@@ -129,7 +135,7 @@ enum tdm_status tdm_ctf_dir_begin(struct tdm_ctf_dir *dir, const char *out, cons
 		const int fd = openat(dir->lock_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0) {
-			empty_dir(fd, 1); /* what a killed converter left */
+			empty_dir(fd, DEPTH_MAX); /* what a killed converter left */
 		}
 	}
 	if (status != TDM_OK) {
@@ -186,13 +192,13 @@ enum tdm_status tdm_ctf_dir_commit(struct tdm_ctf_dir *dir, struct tdm_error *er
 		/* Swapped, so that there is a whole trace under the name at every moment. */
 		if (renameat2(AT_FDCWD, dir->work_path, AT_FDCWD, dir->final_path,
 			    RENAME_EXCHANGE) == 0) {
-			remove_tree(AT_FDCWD, dir->work_path, 1);
+			remove_tree(AT_FDCWD, dir->work_path, DEPTH_MAX);
 			free(dir->work_path);
 			dir->work_path = NULL;
 			return TDM_OK;
 		}
 		if (errno == EINVAL || errno == ENOSYS) {
-			remove_tree(AT_FDCWD, dir->final_path, 1);
+			remove_tree(AT_FDCWD, dir->final_path, DEPTH_MAX);
 		}
 	}
 	/* File systems that know no flags: the name was free when the work began, or was just made free. */
@@ -209,7 +215,7 @@ enum tdm_status tdm_ctf_dir_commit(struct tdm_ctf_dir *dir, struct tdm_error *er
 void tdm_ctf_dir_release(struct tdm_ctf_dir *dir)
 {
 	if (dir->work_path) {
-		remove_tree(AT_FDCWD, dir->work_path, 1);
+		remove_tree(AT_FDCWD, dir->work_path, DEPTH_MAX);
 	}
 	if (dir->lock_fd >= 0) {
 		close(dir->lock_fd);

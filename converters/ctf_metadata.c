@@ -59,21 +59,28 @@ static enum tdm_status put_integer(
 		size_bytes * 8, is_signed, base);
 }
 
+enum tdm_status tdm_ctf_metadata_env_value(struct tdm_buffer *out, const struct tdm_ctf_env *env)
+{
+	return env->text ? put_quoted(out, env->text)
+			 : tdm_buffer_printf(out, "%" PRId64, env->number);
+}
+
+enum tdm_status tdm_ctf_metadata_env(struct tdm_buffer *out, const struct tdm_ctf_env *env)
+{
+	enum tdm_status status = tdm_buffer_printf(out, "\t%s = ", env->name);
+
+	if (status == TDM_OK) {
+		status = tdm_ctf_metadata_env_value(out, env);
+	}
+	return status == TDM_OK ? tdm_buffer_printf(out, ";\n") : status;
+}
+
 static enum tdm_status put_env(struct tdm_buffer *out, const struct tdm_ctf_trace *trace)
 {
 	enum tdm_status status = tdm_buffer_printf(out, "env {\n");
 
 	for (size_t i = 0; i < trace->env_count && status == TDM_OK; i++) {
-		const struct tdm_ctf_env *const env = &trace->env[i];
-
-		status = tdm_buffer_printf(out, "\t%s = ", env->name);
-		if (status == TDM_OK) {
-			status = env->text ? put_quoted(out, env->text)
-					   : tdm_buffer_printf(out, "%" PRId64, env->number);
-		}
-		if (status == TDM_OK) {
-			status = tdm_buffer_printf(out, ";\n");
-		}
+		status = tdm_ctf_metadata_env(out, &trace->env[i]);
 	}
 	return status == TDM_OK ? tdm_buffer_printf(out, "};\n\n") : status;
 }

@@ -52,6 +52,12 @@ enum tdm_status tdm_ctf_metadata_event(
 enum tdm_status tdm_ctf_metadata_made_up(struct tdm_buffer *out, const char *name, uint32_t id,
 	const struct tdm_ctf_member *members, size_t member_count);
 
+/** Appends one line of an environment. @retval TDM_ERR_NOMEM */
+enum tdm_status tdm_ctf_metadata_env(struct tdm_buffer *out, const struct tdm_ctf_env *env);
+
+/** Appends its value alone. @retval TDM_ERR_NOMEM */
+enum tdm_status tdm_ctf_metadata_env_value(struct tdm_buffer *out, const struct tdm_ctf_env *env);
+
 /** Writes a UUID as text. */
 void tdm_ctf_uuid_text(const uint8_t uuid[16], char text[37]);
 
