@@ -28,6 +28,7 @@ int tdm_check_ctf_main(int argc, char **argv);
 int tdm_convert_main(int argc, char **argv);
 int tdm_record_main(int argc, char **argv);
 int tdm_syscalls_main(int argc, char **argv);
+int tdm_sync_main(int argc, char **argv);
 int tdm_view_main(int argc, char **argv);
 
 #endif

@@ -15,6 +15,7 @@ static const struct tdm_command commands[] = {
 	{ "check-ctf", "lint CTF traces for Trace Compass", tdm_check_ctf_main },
 	{ "syscalls", "record a program's system calls through LTTng-UST, without root",
 		tdm_syscalls_main },
+	{ "sync", "learn how guests' clocks run against this machine's", tdm_sync_main },
 	{ NULL, NULL, NULL },
 };
 

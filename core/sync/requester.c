@@ -522,8 +522,15 @@ static enum tdm_status begin_burst(
 	return TDM_OK;
 }
 
-enum tdm_status tdm_requester_burst(struct tdm_requester *requester,
-	const struct tdm_burst_plan *plan, struct tdm_burst_result *result, struct tdm_error *err)
+static void pause_until_ns(uint64_t when_ns)
+{
+	while (tdm_now_ns() < when_ns) {
+		usleep(10000);
+	}
+}
+
+static enum tdm_status one_burst(struct tdm_requester *requester, const struct tdm_burst_plan *plan,
+	struct tdm_burst_result *result, struct tdm_error *err)
 {
 	struct burst burst = { .plan = plan,
 		.result = result,
@@ -586,6 +593,21 @@ enum tdm_status tdm_requester_burst(struct tdm_requester *requester,
 			result->notes = (const char *)requester->notes.bytes;
 			result->notes_bytes = requester->notes.size;
 		}
+	}
+	return status;
+}
+
+enum tdm_status tdm_requester_burst(struct tdm_requester *requester,
+	const struct tdm_burst_plan *plan, struct tdm_burst_result *result, struct tdm_error *err)
+{
+	const bool by_datagrams = requester->has_datagrams;
+	enum tdm_status status = one_burst(requester, plan, result, err);
+
+	if (status == TDM_OK && by_datagrams && !requester->has_datagrams) {
+		if (plan->stamps) {
+			pause_until_ns(requester->stamps_again_ns);
+		}
+		status = one_burst(requester, plan, result, err);
 	}
 	return status;
 }

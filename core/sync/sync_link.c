@@ -40,7 +40,8 @@ struct tdm_link {
 
 	bool has_stamps;
 	uint64_t received_ns;
-	uint32_t stamped_bytes;
+	uint32_t stamp_base; /* what the ids of transmit stamps count from */
+	bool has_stamp_base;
 
 	uint8_t message_frame[MESSAGE_FRAME_BYTES];
 	uint8_t *out; /* FRAME_ROOM bytes, made when first needed */
@@ -483,9 +484,6 @@ enum tdm_status tdm_link_send(struct tdm_link *link, enum tdm_frame_type type, c
 	const enum tdm_status status =
 		tdm_socket_send(link->fd, link->out, whole, deadline_ns, err);
 
-	if (link->has_stamps) {
-		link->stamped_bytes += (uint32_t)whole;
-	}
 	if (status != TDM_OK) {
 		/* Part of a frame may be out: nothing can follow it. */
 		link->state = BROKEN;
@@ -508,7 +506,6 @@ enum tdm_status tdm_link_send_message(struct tdm_link *link, struct tdm_error *e
 	}
 	if (link->has_stamps) {
 		status = tdm_stamps_send(link->fd, link->message_frame, whole, err);
-		link->stamped_bytes += (uint32_t)whole;
 	} else {
 		size_t sent;
 
@@ -528,7 +525,7 @@ enum tdm_status tdm_link_stamps_begin(struct tdm_link *link, struct tdm_error *e
 	const enum tdm_status status = tdm_stamps_begin(link->fd, err);
 
 	link->has_stamps = status == TDM_OK;
-	link->stamped_bytes = 0;
+	link->has_stamp_base = false;
 	link->received_ns = 0;
 	return status;
 }
@@ -554,9 +551,19 @@ bool tdm_link_sent_ns(struct tdm_link *link, uint32_t *number, uint64_t *stamp_n
 	uint32_t last_byte;
 
 	while (link->has_stamps && tdm_stamps_fetch_sent(link->fd, &last_byte, stamp_ns)) {
-		/* All frames since stamps began are messages of one size; anything else is none of them. */
-		if ((last_byte + 1) % frame_bytes == 0 && *stamp_ns != 0) {
-			*number = (last_byte + 1) / frame_bytes - 1;
+		/*
+		 * All frames since stamps began are messages of one size. Kernels before 6.2 count from what was
+		 * acknowledged when stamps began, so the first report, which is the first message's, is the base.
+		 */
+		if (!link->has_stamp_base) {
+			link->stamp_base = last_byte + 1 - frame_bytes;
+			link->has_stamp_base = true;
+		}
+
+		const uint32_t end = last_byte + 1 - link->stamp_base;
+
+		if (end % frame_bytes == 0 && *stamp_ns != 0) {
+			*number = end / frame_bytes - 1;
 			return true;
 		}
 	}

@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync_guest.h"
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+	CONNECT_MS = 5000,
+	RECONNECT_MS = 2000, /* while a session runs, and for its last burst */
+	PERIOD_MS = 1000,
+	TICK_MS = 250, /* own trace clock against own raw clock */
+	BACK_OFF_MAX_MS = 30000,
+	GATE_MS = 200, /* then a burst runs among others: late is worse than noisy */
+	SESSION_SPIN_NS = 500000,
+	/* A session of any length stays within what a log holds: bursts become smaller, then rarer. */
+	SMALL_AFTER = 1 << 18,
+	RARE_AFTER = 1 << 19,
+	SMALL_COUNT = 8,
+	LOG_RESERVE = 4096,
+	END_TRIES = 3,
+	END_PAUSE_US = 200000,
+	SAVE_COST_SHARE = 2000 /* saving takes at most this part of the time */
+};
+
+enum phase {
+	PHASE_STARTING,
+	PHASE_RUNNING,
+	PHASE_FAILED
+};
+
+struct sync_guest {
+	struct sync_guest_options options;
+	struct tdm_local_clock clock;
+	struct sync_log *log;
+	struct tdm_requester *requester;
+	struct sync_outcome outcome;
+	pthread_t thread;
+	bool has_thread;
+	int stop_fd;
+
+	pthread_mutex_t lock; /* phase and start_err */
+	pthread_cond_t changed;
+	enum phase phase;
+	struct tdm_error start_err;
+	bool is_lasting; /* the start failed for a reason that trying again does not change */
+	_Atomic uint64_t bound;
+
+	uint64_t sequence;
+	uint32_t burst_number;
+	uint32_t random;
+	uint32_t epoch; /* of the agent, at OPENED */
+	char boot_id[37];
+	const char *pending_epoch; /* the next sample is of another epoch, for this reason */
+	bool has_info;
+	uint64_t unix_offset, unix_width;
+	bool has_unix;
+	uint64_t saved_ns, save_cost_ns;
+	uint32_t back_off_ms;
+	bool was_hung;
+
+	/* KVM's numbers at the start; of use only while they stay so. */
+	struct kvm_tsc_vm *vms;
+	size_t vm_count;
+	bool vms_changed;
+};
+
+#define GUEST_INFO(guest, ...)    TDM_INFO((guest)->options.log, __VA_ARGS__)
+#define GUEST_WARNING(guest, ...) TDM_WARNING((guest)->options.log, __VA_ARGS__)
+
+struct sync_guest *sync_guest_create(
+	const struct sync_guest_options *options, struct tdm_error *err)
+{
+	struct sync_guest *guest = calloc(1, sizeof(*guest));
+
+	if (!guest) {
+		tdm_fail(err, TDM_ERR_NOMEM, "no memory for a guest");
+		return NULL;
+	}
+	guest->options = *options;
+	guest->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&guest->lock, NULL);
+	pthread_cond_init(&guest->changed, NULL);
+	tdm_random(&guest->random, sizeof(guest->random));
+
+	enum tdm_status status =
+		tdm_local_clock_init(&guest->clock, options->clock, options->log, err);
+
+	if (status == TDM_OK) {
+		guest->log = sync_log_create(options->dir, options->name, err);
+		status = guest->log ? TDM_OK : TDM_ERR_IO;
+	}
+	if (status != TDM_OK) {
+		sync_guest_destroy(guest);
+		return NULL;
+	}
+	return guest;
+}
+
+void sync_guest_destroy(struct sync_guest *guest)
+{
+	if (!guest) {
+		return;
+	}
+	if (guest->has_thread) {
+		struct sync_outcome ignored;
+
+		sync_guest_stop(guest);
+		sync_guest_join(guest, &ignored);
+	}
+	tdm_requester_destroy(guest->requester);
+	sync_log_destroy(guest->log);
+	tdm_local_clock_release(&guest->clock);
+	kvm_tsc_release(guest->vms, guest->vm_count);
+	pthread_cond_destroy(&guest->changed);
+	pthread_mutex_destroy(&guest->lock);
+	if (guest->stop_fd >= 0) {
+		close(guest->stop_fd);
+	}
+	free(guest);
+}
+
+const char *sync_guest_name(const struct sync_guest *guest)
+{
+	return guest->options.name;
+}
+
+uint64_t sync_guest_bound(struct sync_guest *guest)
+{
+	return guest->bound;
+}
+
+static bool is_stopping(const struct sync_guest *guest)
+{
+	return tdm_socket_wait(guest->stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
+}
+
+static void sample_own_clock(struct sync_guest *guest)
+{
+	struct tdm_sandwich sandwich;
+
+	if (tdm_local_clock_sample(&guest->clock, &sandwich, NULL) == TDM_OK) {
+		sync_log_add_local(guest->log, TDM_SIDE_HOST, &sandwich);
+	}
+}
+
+/* Sleeps, but for the stop and the ticks of a steered clock. */
+static void wait_until(struct sync_guest *guest, uint64_t when_ns)
+{
+	const bool ticks = guest->clock.trace != guest->clock.raw &&
+			   guest->clock.trace != TDM_CLOCK_MARKER && guest->has_info;
+
+	while (tdm_now_ns() < when_ns && !is_stopping(guest)) {
+		const uint64_t tick_ns = tdm_deadline_ns(TICK_MS);
+
+		tdm_socket_wait(guest->stop_fd, TDM_WAIT_READ, -1,
+			ticks && tick_ns < when_ns ? tick_ns : when_ns);
+		if (ticks && tdm_now_ns() < when_ns) {
+			sample_own_clock(guest);
+		}
+	}
+}
+
+static enum tdm_status connect_guest(struct sync_guest *guest, uint32_t ms, struct tdm_error *err)
+{
+	const struct tdm_requester_options options = { .address = guest->options.address,
+		.secret = guest->options.secret,
+		.clock = guest->options.clock,
+		.local = &guest->clock,
+		.datagrams = guest->options.kernel_stamps,
+		.first_sequence = guest->sequence,
+		.timeout_ms = ms };
+
+	guest->requester = tdm_requester_create(&options, err);
+	if (!guest->requester) {
+		return err->status;
+	}
+
+	const struct tdm_requester_peer *peer = tdm_requester_peer(guest->requester);
+
+	/* Another boot is another clock; the same one may have jumped while nobody was connected. */
+	if (guest->boot_id[0] && strcmp(guest->boot_id, peer->boot_id) != 0) {
+		guest->pending_epoch = "restart";
+	} else if (guest->boot_id[0] && peer->epoch != guest->epoch) {
+		guest->pending_epoch = "jump";
+	}
+	snprintf(guest->boot_id, sizeof(guest->boot_id), "%s", peer->boot_id);
+	guest->epoch = peer->epoch;
+	return TDM_OK;
+}
+
+static void disconnect(struct sync_guest *guest)
+{
+	if (guest->requester) {
+		guest->sequence = tdm_requester_next_sequence(guest->requester);
+		tdm_requester_destroy(guest->requester);
+		guest->requester = NULL;
+	}
+}
+
+/* One line of what the agent tells of its own clocks. */
+static void take_note(struct sync_guest *guest, const char *line, bool *saw_step)
+{
+	struct tdm_sandwich local;
+	uint64_t number, at, bound;
+	int64_t ticks;
+	char word[24];
+
+	if (sscanf(line, "l %" SCNu64 " %" SCNu64 " %" SCNu64, &local.outer, &local.inner,
+		    &local.width) == 3) {
+		if (local.outer < TDM_READING_MAX && local.inner < TDM_READING_MAX &&
+			local.width < TDM_READING_MAX) {
+			sync_log_add_local(guest->log, TDM_SIDE_GUEST, &local);
+		}
+	} else if (sscanf(line, "e %" SCNu64 " %" SCNu64 " %23s", &number, &at, word) == 3) {
+		GUEST_WARNING(
+			guest, "%s: its clock jumped: reason=\"%s\"", guest->options.name, word);
+		guest->epoch = (uint32_t)number;
+		if (at < TDM_READING_MAX) {
+			sync_log_add_epoch(guest->log, at, word);
+		}
+	} else if (sscanf(line, "unix %" SCNd64 " %" SCNu64, &ticks, &bound) == 2) {
+		guest->unix_offset = (uint64_t)ticks;
+		guest->unix_width = bound;
+		guest->has_unix = true;
+	} else if (sscanf(line, "cpu %" SCNu64 " %" SCNd64 " %" SCNu64, &number, &ticks, &bound) ==
+		   3) {
+		if (number < UINT32_MAX && bound < TDM_READING_MAX) {
+			sync_log_add_cpu(guest->log, (uint32_t)number, ticks, bound);
+		}
+	} else if (strncmp(line, "wall-clock-step ", 16) == 0) {
+		*saw_step = true;
+	} else if (strncmp(line, "tsc-unstable ", 13) == 0 && !guest->outcome.is_unstable) {
+		guest->outcome.is_unstable = true;
+		GUEST_WARNING(guest,
+			"%s: its CPUs' TSCs drift apart (tsc-unstable): take another clock, e.g. -C mono",
+			guest->options.name);
+	}
+}
+
+static void take_notes(struct sync_guest *guest, const char *notes, size_t size, bool *saw_step)
+{
+	while (size > 0) {
+		const char *newline = memchr(notes, '\n', size);
+		const size_t length = newline ? (size_t)(newline - notes) : size;
+		char line[128];
+
+		if (length < sizeof(line)) {
+			memcpy(line, notes, length);
+			line[length] = '\0';
+			take_note(guest, line, saw_step);
+		}
+		notes += newline ? length + 1 : size;
+		size -= newline ? length + 1 : size;
+	}
+}
+
+/* The header of both files, once the first burst has told what it needs. */
+static enum tdm_status set_info(struct sync_guest *guest, bool stamps, struct tdm_error *err)
+{
+	const struct tdm_requester_peer *peer = tdm_requester_peer(guest->requester);
+	struct tdm_exchange_log_info info = { .host_clock = guest->options.clock,
+		.guest_uuid = peer->boot_id[0] ? peer->boot_id : NULL,
+		.guest_clock = guest->options.clock,
+		.host_unit_hz = 1000000000,
+		.guest_unit_hz = peer->unit_hz,
+		.stamps = stamps ? "kernel" : "user",
+		.rate_ppb = 100 };
+	char boot_id[37], made[32];
+	const time_t now = time(NULL);
+	struct tm parts;
+
+	tdm_clock_boot_id(boot_id);
+	info.host_uuid = boot_id;
+	strftime(made, sizeof(made), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+	info.made = made;
+	if (guest->clock.trace == TDM_CLOCK_TSC) {
+		info.host_unit_hz = tdm_clock_tsc_hz();
+	} else if (guest->clock.trace != TDM_CLOCK_MARKER) {
+		const struct tdm_sandwich now_unix =
+			tdm_clock_sandwich(guest->clock.trace, TDM_CLOCK_REAL);
+
+		info.epoch[TDM_SIDE_HOST] = (struct tdm_epoch_offset){ .is_known = true,
+			.offset_ns = (int64_t)(now_unix.inner - now_unix.outer),
+			.width_ns = now_unix.width };
+	}
+	if (guest->has_unix) {
+		info.epoch[TDM_SIDE_GUEST] = (struct tdm_epoch_offset){ .is_known = true,
+			.offset_ns = (int64_t)guest->unix_offset,
+			.width_ns = guest->unix_width };
+	}
+	guest->outcome.host_unit_hz = info.host_unit_hz;
+
+	const enum tdm_status status = sync_log_set_info(guest->log, &info, err);
+
+	guest->has_info = status == TDM_OK;
+	return status;
+}
+
+/* KVM's numbers, read with each burst: one that changed is a migration or a write to the TSC. */
+static void look_at_kvm(struct sync_guest *guest)
+{
+	size_t count;
+	struct kvm_tsc_vm *vms;
+
+	if (!guest->options.use_kvm || guest->clock.trace != TDM_CLOCK_TSC) {
+		return;
+	}
+	vms = kvm_tsc_read(NULL, &count);
+	if (!guest->vms) {
+		guest->vms = vms;
+		guest->vm_count = count;
+		return;
+	}
+	for (size_t i = 0; i < guest->vm_count; i++) {
+		const struct kvm_tsc_vm *old = &guest->vms[i];
+		bool same = false;
+
+		for (size_t k = 0; k < count; k++) {
+			same |= strcmp(old->name, vms[k].name) == 0 &&
+				old->vcpu_count == vms[k].vcpu_count &&
+				memcmp(old->vcpus, vms[k].vcpus,
+					old->vcpu_count * sizeof(*old->vcpus)) == 0;
+		}
+		guest->vms_changed |= !same;
+	}
+	kvm_tsc_release(vms, count);
+}
+
+static void save(struct sync_guest *guest, bool is_last, struct tdm_error *err)
+{
+	struct sync_outcome *outcome = &guest->outcome;
+	const uint64_t began_ns = tdm_now_ns();
+
+	if (!is_last && guest->saved_ns &&
+		began_ns < guest->saved_ns + guest->save_cost_ns * SAVE_COST_SHARE) {
+		return;
+	}
+	outcome->status = sync_log_save_corrections(guest->log,
+		guest->vms_changed ? NULL : guest->vms, guest->vms_changed ? 0 : guest->vm_count,
+		&outcome->quality, &outcome->kvm, &outcome->kvm_differ, err);
+	outcome->has_files |= outcome->status == TDM_OK;
+	outcome->segments = sync_log_segments(guest->log);
+	guest->saved_ns = tdm_now_ns();
+	guest->save_cost_ns = guest->saved_ns - began_ns;
+}
+
+static void publish(struct sync_guest *guest, struct tdm_error *err)
+{
+	struct tdm_buffer lines = { 0 };
+	struct tdm_quality now;
+
+	if (sync_log_lines(guest->log, &lines, err) == TDM_OK && lines.size > 0 &&
+		guest->options.lines) {
+		guest->options.lines(guest->options.user, (const char *)lines.bytes, lines.size);
+	}
+	tdm_buffer_release(&lines);
+	sync_log_quality_now(guest->log, &now);
+	guest->bound = now.median_bound;
+}
+
+/* Takes what a burst brought into the log. */
+static enum tdm_status take_burst(
+	struct sync_guest *guest, const struct tdm_burst_result *result, struct tdm_error *err)
+{
+	bool saw_step = false;
+
+	guest->outcome.lost += result->lost;
+	if (result->is_delayed && !guest->outcome.is_delayed) {
+		guest->outcome.is_delayed = true;
+		GUEST_WARNING(guest,
+			"%s: peer lacks TCP_NODELAY: replies wait 40 ms for an acknowledgement (Nagle's algorithm)",
+			guest->options.name);
+	}
+	if (guest->options.kernel_stamps && !result->has_stamps && guest->burst_number == 0) {
+		guest->outcome.lacks_stamps = true;
+	}
+	take_notes(guest, result->notes, result->notes_bytes, &saw_step);
+	if (result->sample_count == 0) {
+		return TDM_OK;
+	}
+	if (!guest->has_info) {
+		const enum tdm_status status = set_info(guest, result->has_stamps, err);
+
+		if (status != TDM_OK) {
+			return status;
+		}
+	}
+	if (guest->pending_epoch) {
+		GUEST_WARNING(guest, "%s: its clock is another one now: reason=\"%s\"",
+			guest->options.name, guest->pending_epoch);
+		sync_log_add_epoch(guest->log, result->samples[0].g2, guest->pending_epoch);
+		guest->pending_epoch = NULL;
+	}
+	if (sync_log_count(guest->log) + result->sample_count >
+		TDM_EXCHANGE_LOG_MAX - (guest->burst_number ? LOG_RESERVE : 0)) {
+		return TDM_OK; /* what is known stays; the end has its place kept */
+	}
+	sample_own_clock(guest);
+	return sync_log_add_burst(guest->log, result, !saw_step, err);
+}
+
+/* What the next burst is like: every fourth is pipelined, every fourth in coded pairs. */
+static struct tdm_burst_plan plan_burst(const struct sync_guest *guest, bool is_edge)
+{
+	struct tdm_burst_plan plan = { .count = TDM_BURST_START_COUNT,
+		.stamps = guest->options.kernel_stamps,
+		.target_bound = guest->options.target_bound_ns };
+
+	if (is_edge) {
+		return plan;
+	}
+	plan.count =
+		sync_log_count(guest->log) > SMALL_AFTER ? SMALL_COUNT : TDM_BURST_SESSION_COUNT;
+	plan.spin_ns = SESSION_SPIN_NS;
+	plan.target_bound = 0;
+	/* Stamps want one message under way. */
+	if (!plan.stamps && guest->burst_number % 4 == 1) {
+		plan.pipeline = 4;
+	} else if (guest->burst_number % 4 == 3) {
+		plan.pairs = true;
+	}
+	return plan;
+}
+
+static bool enter_gate(struct sync_guest *guest)
+{
+	struct timespec until;
+
+	if (!guest->options.gate) {
+		return false;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)GATE_MS * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return sem_timedwait(guest->options.gate, &until) == 0;
+}
+
+static enum tdm_status do_burst(struct sync_guest *guest, bool is_edge, struct tdm_error *err)
+{
+	const struct tdm_burst_plan plan = plan_burst(guest, is_edge);
+	struct tdm_burst_result result;
+	const bool in_gate = enter_gate(guest);
+
+	look_at_kvm(guest);
+
+	enum tdm_status status = tdm_requester_burst(guest->requester, &plan, &result, err);
+
+	if (in_gate) {
+		sem_post(guest->options.gate);
+	}
+	guest->was_hung = result.is_hung;
+
+	const enum tdm_status taken = take_burst(guest, &result, err);
+
+	guest->burst_number++;
+	if (taken != TDM_OK) {
+		return taken;
+	}
+	if (result.sample_count > 0) {
+		publish(guest, err);
+	}
+	if (status != TDM_OK) {
+		disconnect(guest);
+	} else if (result.sample_count == 0) {
+		status = tdm_fail(err, TDM_ERR_PEER, "no exchange was answered");
+	}
+	return status;
+}
+
+static void set_phase(struct sync_guest *guest, enum phase phase, const struct tdm_error *err)
+{
+	pthread_mutex_lock(&guest->lock);
+	if (guest->phase == PHASE_STARTING) {
+		guest->phase = phase;
+		if (err) {
+			guest->start_err = *err;
+		}
+		pthread_cond_broadcast(&guest->changed);
+	}
+	pthread_mutex_unlock(&guest->lock);
+}
+
+/* +-10 %, so that load of the same period does not always hit, or always miss, the bursts. Kernel stamps: once a second at most. */
+static uint64_t next_burst_ns(struct sync_guest *guest, uint64_t began_ns)
+{
+	uint64_t period_ms = PERIOD_MS;
+	const uint64_t now_ns = tdm_now_ns();
+
+	guest->random = guest->random * 1664525 + 1013904223;
+	if (sync_log_count(guest->log) > RARE_AFTER) {
+		const uint64_t elapsed_ms = (now_ns - began_ns) / 1000000;
+
+		period_ms = elapsed_ms / 4096 > PERIOD_MS ? elapsed_ms / 4096 : (uint64_t)PERIOD_MS;
+	}
+
+	const uint64_t jitter_ms = (uint64_t)(guest->random >> 16) % (period_ms / 5 + 1);
+
+	return now_ns +
+	       (period_ms - (guest->options.kernel_stamps ? 0 : period_ms / 10) + jitter_ms) *
+		       1000000;
+}
+
+static void back_off(struct sync_guest *guest, const struct tdm_error *err)
+{
+	if (guest->back_off_ms == 0) {
+		GUEST_WARNING(guest, "%s: %s; trying again", guest->options.name, err->text);
+		guest->outcome.breaks++;
+		guest->back_off_ms = 1000;
+	} else {
+		guest->back_off_ms = guest->back_off_ms * 2 > BACK_OFF_MAX_MS
+					     ? (uint32_t)BACK_OFF_MAX_MS
+					     : guest->back_off_ms * 2;
+	}
+	wait_until(guest, tdm_deadline_ns(guest->back_off_ms));
+}
+
+/* Between start and end. Returns only when it is time to end, or nothing can be written any more. */
+static enum tdm_status keep_in_time(struct sync_guest *guest, struct tdm_error *err)
+{
+	const uint64_t began_ns = tdm_now_ns();
+	uint64_t next_ns = next_burst_ns(guest, began_ns);
+
+	while (!is_stopping(guest)) {
+		enum tdm_status status = TDM_OK;
+
+		wait_until(guest, next_ns);
+		if (is_stopping(guest)) {
+			break;
+		}
+		if (!guest->requester) {
+			status = connect_guest(guest, RECONNECT_MS, err);
+		}
+		if (status == TDM_OK) {
+			status = do_burst(guest, !guest->outcome.has_files, err);
+		}
+		if (status == TDM_OK) {
+			if (guest->back_off_ms && !guest->was_hung) {
+				GUEST_INFO(guest, "%s: answers again", guest->options.name);
+				guest->back_off_ms = 0;
+			}
+			save(guest, false, err);
+		}
+		if (status == TDM_ERR_IO && guest->requester) {
+			return status; /* the disk, not the peer */
+		}
+		if (status != TDM_OK || guest->was_hung) {
+			if (status == TDM_OK) {
+				tdm_fail(
+					err, TDM_ERR_PEER, "hung: three probes in a row were lost");
+			}
+			back_off(guest, err);
+			next_ns = 0;
+		} else {
+			next_ns = next_burst_ns(guest, began_ns);
+		}
+	}
+	return TDM_OK;
+}
+
+static void end_session(struct sync_guest *guest)
+{
+	struct sync_outcome *outcome = &guest->outcome;
+	struct tdm_error err = { 0 };
+	enum tdm_status status = TDM_OK;
+
+	/* A log without one exchange has nothing that an end could close. */
+	if (guest->has_info || !guest->is_lasting) {
+		/* An end is worth a second and a third try: without it the last seconds are extrapolated. */
+		for (int i = 0; i < END_TRIES; i++) {
+			status = guest->requester ? TDM_OK
+						  : connect_guest(guest, RECONNECT_MS, &err);
+			if (status == TDM_OK) {
+				status = do_burst(guest, true, &err);
+			}
+			if (status == TDM_OK || status == TDM_ERR_IO) {
+				break;
+			}
+			usleep(END_PAUSE_US);
+		}
+		outcome->lacks_end = status != TDM_OK;
+		if (status != TDM_OK) {
+			outcome->err = err;
+		}
+	}
+	save(guest, true, &err);
+	if (outcome->status == TDM_OK) {
+		outcome->status = sync_log_finish(guest->log, &err);
+	}
+	if (outcome->status != TDM_OK) {
+		outcome->err = guest->start_err.status ? guest->start_err : err;
+	}
+	disconnect(guest);
+}
+
+static void *guest_main(void *user)
+{
+	struct sync_guest *guest = user;
+	struct tdm_error err = { 0 };
+	enum tdm_status status = connect_guest(guest, CONNECT_MS, &err);
+
+	if (status == TDM_OK) {
+		sample_own_clock(guest);
+		status = do_burst(guest, true, &err);
+	} else {
+		/* Refused for what we are or ask, not for being busy: the same answer would come again. */
+		guest->is_lasting = strstr(err.text, "secret") != NULL ||
+				    strstr(err.text, "clock \"") != NULL ||
+				    status == TDM_ERR_UNSUPPORTED;
+	}
+	if (status == TDM_OK) {
+		save(guest, false, &err);
+		set_phase(guest, PHASE_RUNNING, NULL);
+	} else {
+		set_phase(guest, PHASE_FAILED, &err);
+		if (!guest->is_lasting) {
+			back_off(guest, &err);
+		}
+	}
+	if (!guest->is_lasting) {
+		status = keep_in_time(guest, &err);
+	}
+	wait_until(guest, UINT64_MAX);
+	if (status == TDM_ERR_IO && guest->has_info) {
+		guest->outcome.status = status;
+		guest->outcome.err = err;
+		disconnect(guest);
+	} else {
+		end_session(guest);
+	}
+	return NULL;
+}
+
+enum tdm_status sync_guest_start(struct sync_guest *guest, struct tdm_error *err)
+{
+	if (pthread_create(&guest->thread, NULL, guest_main, guest) != 0) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no thread for guest %s", guest->options.name);
+	}
+	guest->has_thread = true;
+	return TDM_OK;
+}
+
+enum tdm_status sync_guest_await(struct sync_guest *guest, struct tdm_error *err)
+{
+	pthread_mutex_lock(&guest->lock);
+	while (guest->phase == PHASE_STARTING) {
+		pthread_cond_wait(&guest->changed, &guest->lock);
+	}
+
+	const bool failed = guest->phase == PHASE_FAILED;
+
+	if (failed) {
+		*err = guest->start_err;
+	}
+	pthread_mutex_unlock(&guest->lock);
+	return failed ? err->status : TDM_OK;
+}
+
+void sync_guest_stop(struct sync_guest *guest)
+{
+	const uint64_t one = 1;
+
+	if (write(guest->stop_fd, &one, sizeof(one)) < 0) {
+		return; /* it is set already */
+	}
+}
+
+void sync_guest_join(struct sync_guest *guest, struct sync_outcome *outcome)
+{
+	if (guest->has_thread) {
+		pthread_join(guest->thread, NULL);
+		guest->has_thread = false;
+	}
+	*outcome = guest->outcome;
+}
