@@ -131,27 +131,6 @@ bt_value *view_tracedat_params(
 	return params;
 }
 
-/*
- * Times as trace-cmd prints them. Our own traces are named by their machines: the name stands before each event. LTTng's
- * are told apart by their host names, which the sink prints by default.
- */
-static bt_value *text_params(bool by_machine)
-{
-	bt_value *const params = bt_value_map_create();
-
-	if (params &&
-		(bt_value_map_insert_bool_entry(params, "clock-seconds", BT_TRUE) != INSERTED ||
-			(by_machine &&
-				(bt_value_map_insert_bool_entry(params, "field-trace", BT_TRUE) !=
-						INSERTED ||
-					bt_value_map_insert_bool_entry(params,
-						"field-trace:hostname", BT_FALSE) != INSERTED)))) {
-		bt_value_put_ref(params);
-		return NULL;
-	}
-	return params;
-}
-
 static bt_value *trimmer_params(const struct view_options *options)
 {
 	bt_value *const params = bt_value_map_create();
@@ -177,8 +156,6 @@ static enum tdm_status describe(struct view_graph *graph, const struct view_opti
 		status = view_plan_merge(graph, options, &inputs, NULL, log, &last, err);
 	}
 
-	const bool by_machine = inputs.only_tracedat;
-
 	view_inputs_release(&inputs);
 	if (status != TDM_OK) {
 		return status;
@@ -193,8 +170,7 @@ static enum tdm_status describe(struct view_graph *graph, const struct view_opti
 		last = trimmer;
 	}
 
-	const size_t text =
-		view_graph_add(graph, VIEW_SINK, "text", "text", "pretty", text_params(by_machine));
+	const size_t text = view_graph_add(graph, VIEW_SINK, "text", "tandem", "text", NULL);
 
 	return text != VIEW_NONE && view_graph_connect(graph, last, text)
 		       ? TDM_OK

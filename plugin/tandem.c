@@ -4,6 +4,7 @@
  */
 #include "clock/flt_priv.h"
 #include "compat.h"
+#include "sink/text_sink.h"
 #include "source/src_component.h"
 #include "source/src_perf.h"
 #include "source/src_tracedat.h"
@@ -63,3 +64,12 @@ BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
 	perf, src_iterator_finalize);
 BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
 	perf, src_iterator_seek_beginning, src_iterator_can_seek_beginning);
+
+BT_PLUGIN_SINK_COMPONENT_CLASS(text, text_sink_consume);
+BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(
+	text, "Print one line an event, told apart by machine (what tandem view prints).");
+BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(text, "See tandem-view(1).");
+BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(text, text_sink_initialize);
+BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(text, text_sink_finalize);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(text, text_sink_graph_is_configured);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(text, text_sink_mip_versions);
