@@ -24,7 +24,8 @@ for message in bt2.TraceCollectionMessageIterator(f"{pair}/guest"):
         name.append(message.event.name)
 assert len(want) == 11257, len(want)
 
-LINE = re.compile(r"\[(-?\d+)\.(\d{9})\] \(\S+\) (\S+) (\S+):")
+# As sink.tandem.text (tandem view) and as sink.text.pretty print.
+LINE = re.compile(r"\[(-?\d+)\.(\d{9})\] (?:\(\S+\) )?(\S+) +(?:cpu\d+ +)?(\S+):")
 
 
 def stamps(what, command):
