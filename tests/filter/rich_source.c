@@ -268,7 +268,7 @@ static void append_version_1(
 		bt_field_class_blob_dynamic_with_length_field_location_create(tc, place));
 	bt_field_location_put_ref(place);
 	bt_field_class_integer_set_field_value_hints(
-		hinted, BT_FIELD_CLASS_INTEGER_FIELD_VALUE_HINTS_EXPECT_SMALL_VALUES);
+		hinted, BT_FIELD_CLASS_INTEGER_FIELD_VALUE_HINT_SMALL);
 	append(payload, "hinted", hinted);
 }
 #endif
