@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "out_dir.h"
+#include "record_finish.h"
+#include "record_guests.h"
 #include "record_host.h"
 #include "record_options.h"
 #include "run_command.h"
@@ -17,7 +19,15 @@ static const char help[] =
 	"  -o, --output DIR      where the files go (default: tandem- and the local time)\n"
 	"  -e, --event EVENT     system, event, system:event or glob; may be repeated (default: sched)\n"
 	"  -f, --filter FILTER   filter of the -e before it, in the kernel's syntax\n"
-	"  -C, --clock CLOCK     trace clock (default: the best one that all machines have)\n"
+	"  -C, --clock CLOCK     trace clock of all machines (default: mono; with guests mono_raw, which no\n"
+	"                        daemon steers)\n"
+	"      --guest NAME=ADDR also this guest, by its agent: tcp:HOST[:PORT], vsock:CID[:PORT], unix:PATH;\n"
+	"                        may be repeated. -e and -f behind it are this guest's; without any it records\n"
+	"                        the host's events, as far as it has them\n"
+	"      --secret-file FILE  secret that the agents want proven\n"
+	"      --plain-data      do not encrypt a guest's events over TCP\n"
+	"      --stamps user|kernel  stamps of time exchanges (default: user)\n"
+	"      --target-bound NS exit with 3 where a guest's clock is known less well\n"
 	"  -b, --buffer-kib N    ring buffer of each CPU in KiB (default: 4096)\n"
 	"      --pid PID         only this task of the host; may be repeated\n"
 	"  -c, --follow          with --pid or COMMAND: only it and what it forks\n"
@@ -28,7 +38,7 @@ static const char help[] =
 	"      --finish DIR      complete the files that a killed recorder left in DIR\n"
 	"  -q, --quiet           errors only\n"
 	"  -h, --help, --version\n\n"
-	"Example: tandem record -e sched -e kvm -- ./benchmark\n";
+	"Example: tandem record -e sched -e kvm --guest web=tcp:10.0.0.5 --secret-file secret -- ./benchmark\n";
 
 enum {
 	MIB = 1 << 20
@@ -40,8 +50,11 @@ struct session {
 	struct record_options options;
 	struct run_command run;
 	char *dir;
+	const char *clock;
+	struct record_ties ties; /* of the host */
 	struct record_spool *spool;
 	struct record_host *host;
+	struct record_guests *guests;
 	bool incomplete;
 };
 
@@ -57,10 +70,39 @@ static uint64_t random_id(void)
 	return id;
 }
 
+/* Clock and ids that all machines of the session share. */
+static void choose_ties(struct session *session)
+{
+	const struct record_options *options = &session->options;
+
+	session->clock = options->clock         ? options->clock
+			 : options->guest_count ? "mono_raw"
+						: "mono";
+	session->ties.trace_id = random_id();
+	session->ties.host_trace_id = session->ties.trace_id;
+	if (strcmp(session->clock, "x86-tsc") == 0) {
+		session->ties.has_tsc2nsec =
+			tdm_tap_tsc_scale(&session->ties.tsc_mult, &session->ties.tsc_shift);
+	}
+}
+
+static enum tdm_status prepare_guests(struct session *session, struct tdm_error *err)
+{
+	const struct record_guests_options options = {
+		.record = &session->options,
+		.dir = session->dir,
+		.clock = session->clock,
+		.host_ties = &session->ties,
+		.log = &session->command.log,
+	};
+	const enum tdm_status status = record_guests_create(&options, &session->guests, err);
+
+	return status == TDM_OK ? record_guests_prepare(session->guests, err) : status;
+}
+
 static enum tdm_status prepare_host(struct session *session, struct tdm_error *err)
 {
 	const struct record_options *options = &session->options;
-	struct record_ties ties = { .trace_id = random_id() };
 	char *path = out_dir_path(session->dir, "host", ".dat");
 	enum tdm_status status =
 		path ? out_dir_check_free(path, options->force, err) : TDM_ERR_NOMEM;
@@ -69,17 +111,16 @@ static enum tdm_status prepare_host(struct session *session, struct tdm_error *e
 	if (status != TDM_OK) {
 		return status;
 	}
-	ties.host_trace_id = ties.trace_id;
-	session->spool = record_spool_create(session->dir, "host", &ties, err);
+	session->spool = record_spool_create(session->dir, "host", &session->ties, err);
 	if (!session->spool) {
 		return err->status;
 	}
 
 	const struct tdm_tap_options tap_options = {
 		.label = "host",
-		.events = options->events,
-		.event_count = options->event_count,
-		.clock = options->clock ? options->clock : "mono",
+		.events = options->events.items,
+		.event_count = options->events.count,
+		.clock = session->clock,
 		.buffer_kib = options->buffer_kib,
 		.pids = options->pids,
 		.pid_count = options->pid_count,
@@ -109,6 +150,9 @@ static enum tdm_status start(struct session *session, struct tdm_error *err)
 	if (status == TDM_OK) {
 		status = record_host_start(session->host, err);
 	}
+	if (status == TDM_OK) {
+		status = record_guests_start(session->guests, err);
+	}
 	if (status == TDM_OK && options->command) {
 		status = run_command_release(&session->run, options->command[0], err);
 	}
@@ -122,7 +166,10 @@ static bool must_end(void *user)
 	const uint64_t limit_mib = session->options.size_limit_mib;
 
 	return record_host_failed(session->host, NULL) ||
-	       (limit_mib && record_host_bytes(session->host) / MIB >= limit_mib);
+	       (limit_mib &&
+		       (record_host_bytes(session->host) + record_guests_bytes(session->guests)) /
+				       MIB >=
+			       limit_mib);
 }
 
 static void wait_for_end(struct session *session)
@@ -168,9 +215,14 @@ static enum tdm_status stop(struct session *session, struct tdm_error *err)
 	if (record_host_failed(session->host, &reason)) {
 		incomplete(session, reason.text);
 	}
+	session->incomplete |= !record_guests_finish(session->guests, session->command.quiet);
 	if (status == TDM_OK) {
+		size_t guest_count = 0;
+		const struct tdm_guest_info *guests =
+			record_guests_ties(session->guests, &guest_count);
+
 		status = record_spool_finish(
-			session->spool, NULL, 0, NULL, &session->command.log, err);
+			session->spool, guests, guest_count, NULL, &session->command.log, err);
 	}
 	return status;
 }
@@ -196,31 +248,21 @@ static void summarise(struct session *session, uint64_t recorded_bytes)
 	}
 }
 
-static int finish_left(struct session *session)
-{
-	struct tdm_error err = { 0 };
-	struct record_spool *spool = record_spool_open(session->options.finish_dir, "host", &err);
-	enum tdm_status status = err.status;
-
-	if (spool) {
-		status = record_spool_finish(spool, NULL, 0, NULL, &session->command.log, &err);
-		record_spool_close(spool);
-	}
-	if (status != TDM_OK) {
-		return cli_failed(&session->command, &err);
-	}
-	tell(session, "%s/host.dat is complete\n", session->options.finish_dir);
-	return TDM_EXIT_DONE;
-}
-
 static int record(struct session *session)
 {
 	struct tdm_error err = { 0 };
 	enum tdm_status status = run_command_init(&session->run, &err);
 
 	if (status == TDM_OK) {
+		choose_ties(session);
 		session->dir = out_dir_create(session->options.dir, &err);
 		status = session->dir ? prepare_host(session, &err) : err.status;
+	}
+	if (status == TDM_OK) {
+		status = prepare_guests(session, &err);
+		if (status != TDM_OK) {
+			record_spool_remove(session->spool);
+		}
 	}
 	if (status == TDM_OK) {
 		status = start(session, &err);
@@ -250,9 +292,12 @@ int tdm_record_main(int argc, char **argv)
 	cli_command_init(&session.command, "record", help);
 	status = record_options_parse(&session.options, &session.command, argc, argv);
 	if (status == -1) {
-		status = session.options.finish_dir ? finish_left(&session) : record(&session);
+		status = session.options.finish_dir
+				 ? record_finish_left(&session.command, session.options.finish_dir)
+				 : record(&session);
 	}
 	run_command_release_all(&session.run);
+	record_guests_destroy(session.guests);
 	record_host_destroy(session.host);
 	record_spool_close(session.spool);
 	record_options_release(&session.options);

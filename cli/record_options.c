@@ -9,7 +9,11 @@ enum {
 	OPT_GUEST,
 	OPT_NO_KALLSYMS,
 	OPT_PID,
+	OPT_PLAIN_DATA,
+	OPT_SECRET_FILE,
 	OPT_SIZE,
+	OPT_STAMPS,
+	OPT_TARGET_BOUND,
 	OPT_TIME
 };
 
@@ -26,21 +30,48 @@ static const struct option long_options[] = {
 	{ "guest", required_argument, NULL, OPT_GUEST },
 	{ "no-kallsyms", no_argument, NULL, OPT_NO_KALLSYMS },
 	{ "pid", required_argument, NULL, OPT_PID },
+	{ "plain-data", no_argument, NULL, OPT_PLAIN_DATA },
+	{ "secret-file", required_argument, NULL, OPT_SECRET_FILE },
+	{ "stamps", required_argument, NULL, OPT_STAMPS },
+	{ "target-bound", required_argument, NULL, OPT_TARGET_BOUND },
 	{ "size-mib", required_argument, NULL, OPT_SIZE },
 	{ "time", required_argument, NULL, OPT_TIME },
 	{ NULL, 0, NULL, 0 },
 };
 
-static bool add_event(struct record_options *options, const char *pattern)
+/* The list that -e and -f go to: the last guest's, or the host's before any --guest. */
+static struct record_events *current_events(struct record_options *options)
 {
-	struct tdm_tap_event *events =
-		realloc(options->events, (options->event_count + 1) * sizeof(*events));
+	return options->guest_count ? &options->guests[options->guest_count - 1].events
+				    : &options->events;
+}
 
-	if (!events) {
+static bool add_event(struct record_events *events, const char *pattern)
+{
+	struct tdm_tap_event *items = realloc(events->items, (events->count + 1) * sizeof(*items));
+
+	if (!items) {
 		return false;
 	}
-	options->events = events;
-	events[options->event_count++] = (struct tdm_tap_event){ .pattern = pattern };
+	events->items = items;
+	items[events->count++] = (struct tdm_tap_event){ .pattern = pattern };
+	return true;
+}
+
+static bool add_guest(struct record_options *options, const char *argument)
+{
+	struct record_guest_spec *guests =
+		realloc(options->guests, (options->guest_count + 1) * sizeof(*guests));
+
+	if (!guests) {
+		return false;
+	}
+	options->guests = guests;
+	guests[options->guest_count] = (struct record_guest_spec){ 0 };
+	if (!cli_named_add(&options->guest_names, argument)) {
+		return false;
+	}
+	options->guest_count++;
 	return true;
 }
 
@@ -62,6 +93,18 @@ static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64
 	return cli_parse_uint(text, number) && *number >= least && *number <= most;
 }
 
+/* -f is of the -e before it. */
+static int set_filter(struct record_options *options, struct cli_command *command)
+{
+	struct record_events *events = current_events(options);
+
+	if (!events->count) {
+		return cli_usage_fault(command, "-f \"%s\" stands before any -e", optarg);
+	}
+	events->items[events->count - 1].filter = optarg;
+	return -1;
+}
+
 static int parse_own(struct record_options *options, struct cli_command *command, int value)
 {
 	uint64_t number = 0;
@@ -71,13 +114,9 @@ static int parse_own(struct record_options *options, struct cli_command *command
 		options->dir = optarg;
 		return -1;
 	case 'e':
-		return add_event(options, optarg) ? -1 : TDM_EXIT_FAILED;
+		return add_event(current_events(options), optarg) ? -1 : TDM_EXIT_FAILED;
 	case 'f':
-		if (!options->event_count) {
-			return cli_usage_fault(command, "-f \"%s\" stands before any -e", optarg);
-		}
-		options->events[options->event_count - 1].filter = optarg;
-		return -1;
+		return set_filter(options, command);
 	case 'C':
 		options->clock = optarg;
 		return -1;
@@ -98,7 +137,7 @@ static int parse_own(struct record_options *options, struct cli_command *command
 		options->force = true;
 		return -1;
 	case OPT_GUEST:
-		return cli_named_add(&options->guests, optarg) ? -1 : TDM_EXIT_FAILED;
+		return add_guest(options, optarg) ? -1 : TDM_EXIT_FAILED;
 	case OPT_NO_KALLSYMS:
 		options->kallsyms = false;
 		return -1;
@@ -107,6 +146,23 @@ static int parse_own(struct record_options *options, struct cli_command *command
 			return cli_usage_fault(command, "--pid \"%s\" is no process id", optarg);
 		}
 		return add_pid(options, (int32_t)number) ? -1 : TDM_EXIT_FAILED;
+	case OPT_PLAIN_DATA:
+		options->plain_data = true;
+		return -1;
+	case OPT_SECRET_FILE:
+		options->secret_file = optarg;
+		return -1;
+	case OPT_STAMPS:
+		options->kernel_stamps = strcmp(optarg, "kernel") == 0;
+		return options->kernel_stamps || strcmp(optarg, "user") == 0
+			       ? -1
+			       : cli_usage_fault(
+					 command, "--stamps \"%s\": wanted user or kernel", optarg);
+	case OPT_TARGET_BOUND:
+		return parse_number(optarg, 1, UINT64_C(1) << 40, &options->target_bound_ns)
+			       ? -1
+			       : cli_usage_fault(
+					 command, "--target-bound \"%s\": wanted ns", optarg);
 	case OPT_SIZE:
 		if (!parse_number(optarg, 1, 1 << 24, &options->size_limit_mib)) {
 			return cli_usage_fault(
@@ -125,20 +181,21 @@ static int parse_own(struct record_options *options, struct cli_command *command
 
 static int check_guests(struct record_options *options, struct cli_command *command)
 {
-	for (size_t i = 0; i < options->guests.count; i++) {
-		const char *name = options->guests.items[i].name;
+	for (size_t i = 0; i < options->guest_count; i++) {
+		const struct cli_named *item = &options->guest_names.items[i];
 
-		if (!*name || strcmp(name, "host") == 0) {
+		if (!*item->name || strcmp(item->name, "host") == 0) {
 			return cli_usage_fault(command,
-				"--guest \"%s\": wanted NAME=ADDR, NAME not \"host\"",
-				options->guests.items[i].text);
+				"--guest \"%s\": wanted NAME=ADDR, NAME not \"host\"", item->text);
 		}
 		for (size_t j = 0; j < i; j++) {
-			if (strcmp(name, options->guests.items[j].name) == 0) {
+			if (strcmp(item->name, options->guest_names.items[j].name) == 0) {
 				return cli_usage_fault(
-					command, "guest \"%s\" is named twice", name);
+					command, "guest \"%s\" is named twice", item->name);
 			}
 		}
+		options->guests[i].name = item->name;
+		options->guests[i].address = item->text;
 	}
 	return -1;
 }
@@ -158,7 +215,8 @@ int record_options_parse(
 	if (optind < argc) {
 		options->command = argv + optind;
 	}
-	if (!options->event_count && !options->finish_dir && !add_event(options, "sched")) {
+	if (!options->events.count && !options->finish_dir &&
+		!add_event(&options->events, "sched")) {
 		return TDM_EXIT_FAILED;
 	}
 	return check_guests(options, command);
@@ -166,7 +224,11 @@ int record_options_parse(
 
 void record_options_release(struct record_options *options)
 {
-	free(options->events);
+	for (size_t i = 0; i < options->guest_count; i++) {
+		free(options->guests[i].events.items);
+	}
+	free(options->guests);
+	free(options->events.items);
 	free(options->pids);
-	cli_named_release(&options->guests);
+	cli_named_release(&options->guest_names);
 }

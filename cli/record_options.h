@@ -8,14 +8,32 @@
 #include "options.h"
 #include <tandem/tap.h>
 
+/* The -e and -f of one machine. */
+struct record_events {
+	struct tdm_tap_event *items; /* owned */
+	size_t count;
+};
+
+/* One --guest, and the -e behind it. */
+struct record_guest_spec {
+	const char *name; /* of the list's item */
+	const char *address;
+	struct record_events events; /* none = the host's, as far as the guest has them */
+};
+
 struct record_options {
-	const char *dir;              /* -o; NULL = by time */
-	struct tdm_tap_event *events; /* owned; never empty after parsing */
-	size_t event_count;
-	const char *clock; /* -C; NULL = the best common one */
+	const char *dir;             /* -o; NULL = by time */
+	struct record_events events; /* the host's; never empty after parsing */
+	const char *clock;           /* -C; NULL = the best common one */
 	uint32_t buffer_kib;
-	struct cli_named_list guests; /* NAME=ADDR */
-	int32_t *pids;                /* owned */
+	struct cli_named_list guest_names; /* NAME=ADDR as given */
+	struct record_guest_spec *guests;  /* owned */
+	size_t guest_count;
+	const char *secret_file;
+	bool plain_data;
+	bool kernel_stamps;
+	uint64_t target_bound_ns; /* 0 = none */
+	int32_t *pids;            /* owned */
 	size_t pid_count;
 	bool follow_children;
 	uint64_t time_limit_s; /* 0 = none */

@@ -34,7 +34,8 @@ struct record_spool {
 	char *dir, *name;
 	char *path; /* DIR/NAME.recording */
 	struct record_ties ties;
-	struct tdm_trace_meta meta; /* as last saved or loaded */
+	struct tdm_trace_meta meta; /* as last saved or loaded; of a prefix only its numbers */
+	struct tdm_buffer prefix;
 	int *fds;
 	uint32_t cpu_count;
 };
@@ -271,15 +272,57 @@ enum tdm_status record_spool_set_cpus(
 	return status == TDM_OK ? open_pages(spool, O_CREAT | O_TRUNC, err) : status;
 }
 
-struct record_spool *record_spool_open(const char *dir, const char *name, struct tdm_error *err)
+/* Byte order and page size stand at fixed places in a version 7 file. */
+static enum tdm_status take_prefix(struct record_spool *spool, struct tdm_error *err)
 {
-	struct record_spool *spool = allocate(dir, name, err);
-	struct tdm_buffer bytes = { 0 };
-	enum tdm_status status = spool ? load_ties(spool, err) : TDM_ERR_NOMEM;
+	enum {
+		ORDER_OFFSET = 12,
+		PAGE_OFFSET = 14,
+		LEAST_BYTES = 18
+	};
 
-	if (status == TDM_OK) {
-		status = load_file(spool, "texts", &bytes, err);
+	if (spool->prefix.size < LEAST_BYTES) {
+		return tdm_fail(err, TDM_ERR_FORMAT, "texts of \"%s\": %zu bytes are no trace.dat",
+			spool->name, spool->prefix.size);
 	}
+	spool->meta.big_endian = spool->prefix.bytes[ORDER_OFFSET] == 1;
+	spool->meta.page_bytes =
+		tdm_load_u32(spool->prefix.bytes + PAGE_OFFSET, spool->meta.big_endian);
+	return TDM_OK;
+}
+
+static bool has_file(const struct record_spool *spool, const char *name)
+{
+	char *path = spool_file(spool, name);
+	const bool there = path && access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
+/* CPUs whose pages have a file: they are made all at once, without gaps. */
+static uint32_t count_pages_files(const struct record_spool *spool)
+{
+	uint32_t count = 0;
+	char name[32];
+
+	do {
+		snprintf(name, sizeof(name), "cpu%" PRIu32, count);
+	} while (has_file(spool, name) && ++count < MAX_CPUS);
+	return count;
+}
+
+/* The texts, packed or as the beginning of a file. */
+static enum tdm_status load_texts(struct record_spool *spool, struct tdm_error *err)
+{
+	struct tdm_buffer bytes = { 0 };
+	enum tdm_status status;
+
+	if (has_file(spool, "prefix")) {
+		status = load_file(spool, "prefix", &spool->prefix, err);
+		return status == TDM_OK ? take_prefix(spool, err) : status;
+	}
+	status = load_file(spool, "texts", &bytes, err);
 	if (status == TDM_OK) {
 		struct tdm_cursor in = tdm_cursor_over(bytes.bytes, bytes.size, 0, false);
 
@@ -288,18 +331,34 @@ struct record_spool *record_spool_open(const char *dir, const char *name, struct
 			tdm_error_prefix(err, "%s/texts", spool->path);
 		}
 	}
+	tdm_buffer_release(&bytes);
+	return status;
+}
+
+struct record_spool *record_spool_open(const char *dir, const char *name, struct tdm_error *err)
+{
+	struct record_spool *spool = allocate(dir, name, err);
+	enum tdm_status status = spool ? load_ties(spool, err) : TDM_ERR_NOMEM;
+
 	if (status == TDM_OK) {
-		status = allocate_cpus(spool, spool->meta.cpu_count, err);
+		status = load_texts(spool, err);
+	}
+	if (status == TDM_OK) {
+		status = allocate_cpus(spool, count_pages_files(spool), err);
 	}
 	if (status == TDM_OK) {
 		status = open_pages(spool, 0, err);
 	}
-	tdm_buffer_release(&bytes);
 	if (status != TDM_OK) {
 		record_spool_close(spool);
 		return NULL;
 	}
 	return spool;
+}
+
+uint32_t record_spool_cpus(const struct record_spool *spool)
+{
+	return spool->cpu_count;
 }
 
 void record_spool_close(struct record_spool *spool)
@@ -313,6 +372,7 @@ void record_spool_close(struct record_spool *spool)
 		}
 	}
 	tdm_trace_meta_release(&spool->meta);
+	tdm_buffer_release(&spool->prefix);
 	free(spool->fds);
 	free(spool->dir);
 	free(spool->name);
@@ -363,6 +423,20 @@ enum tdm_status record_spool_save_meta(
 	}
 	tdm_buffer_release(&bytes);
 	return status;
+}
+
+enum tdm_status record_spool_save_prefix(
+	struct record_spool *spool, const struct tdm_buffer *prefix, struct tdm_error *err)
+{
+	spool->prefix.size = 0;
+	if (tdm_buffer_append(&spool->prefix, prefix->bytes, prefix->size) != TDM_OK) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for texts");
+	}
+
+	const enum tdm_status status = take_prefix(spool, err);
+
+	return status == TDM_OK ? write_file(spool, "prefix", prefix->bytes, prefix->size, err)
+				: status;
 }
 
 static uint64_t pages_bytes(const struct record_spool *spool, uint32_t cpu)
@@ -481,6 +555,7 @@ enum tdm_status record_spool_finish(struct record_spool *spool, const struct tdm
 	struct tdm_tracedat_plan plan = {
 		.path = path,
 		.meta = &spool->meta,
+		.prefix = spool->prefix.size ? &spool->prefix : NULL,
 		.compress = true,
 		.trace_id = spool->ties.trace_id,
 		.guests = guests,

@@ -53,9 +53,14 @@ int record_spool_fd(const struct record_spool *spool, uint32_t cpu);
 enum tdm_status record_spool_save_meta(
 	struct record_spool *spool, const struct tdm_trace_meta *meta, struct tdm_error *err);
 
+/** Saves the beginning of a file that another program made, in place of texts. @p prefix is borrowed. */
+enum tdm_status record_spool_save_prefix(
+	struct record_spool *spool, const struct tdm_buffer *prefix, struct tdm_error *err);
+
 /** Bytes of pages of all CPUs that are on disk. */
 uint64_t record_spool_bytes(const struct record_spool *spool);
 
+uint32_t record_spool_cpus(const struct record_spool *spool);
 const char *record_spool_name(const struct record_spool *spool);
 const struct record_ties *record_spool_ties(const struct record_spool *spool);
 

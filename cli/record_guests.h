@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record_guests.h - all guests of a recording: their pages and their clocks, begun and ended together.
+ */
+#ifndef TANDEM_CLI_RECORD_GUESTS_H
+#define TANDEM_CLI_RECORD_GUESTS_H
+
+#include "record_guest.h"
+#include "record_options.h"
+
+struct record_guests;
+
+/* What all guests of a recording share. Borrowed for its life. */
+struct record_guests_options {
+	const struct record_options *record;
+	const char *dir;
+	const char *clock;
+	const struct record_ties *host_ties;
+	const struct tdm_log *log;
+};
+
+/** Resolves the addresses, loads the secret, checks that no file is in the way. No guest is asked yet. */
+enum tdm_status record_guests_create(const struct record_guests_options *options,
+	struct record_guests **guests, struct tdm_error *err);
+
+/** Connects to all at once; clocks first: a start burst and the texts of each. */
+enum tdm_status record_guests_prepare(struct record_guests *guests, struct tdm_error *err);
+
+/** Turns tracing on everywhere. */
+enum tdm_status record_guests_start(struct record_guests *guests, struct tdm_error *err);
+
+/** Bytes of pages of all guests so far. */
+uint64_t record_guests_bytes(const struct record_guests *guests);
+
+/**
+ * Stops all, waits for their pages and last bursts, writes NAME.dat of each.
+ *
+ * Says on stdout, unless @p quiet, what became of each, and on stderr what was wrong.
+ * @return True where all of it is complete.
+ */
+bool record_guests_finish(struct record_guests *guests, bool quiet);
+
+/** For the GUEST options of the host's file; valid after record_guests_prepare(), until destroy. */
+const struct tdm_guest_info *record_guests_ties(struct record_guests *guests, size_t *count);
+
+/** NULL is fine. */
+void record_guests_destroy(struct record_guests *guests);
+
+#endif

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# tandem record with agents on this machine: their traces are of the same kernel, so that every event of the host must be
+# in theirs too, and at the same time within the bound; what peers do wrong harms nobody else.
+set -euo pipefail
+
+tandem=$TANDEM_BUILD/cli/tandem
+agent=$TANDEM_BUILD/agent/tandem-agent
+work=$(mktemp -d)
+tracing=/sys/kernel/tracing
+pids=
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+skip() { echo "SKIP: $*"; exit 77; }
+cleanup() {
+	for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+[ "$(id -u)" = 0 ] || skip "recording needs root"
+[ -e $tracing/trace_clock ] || mount -t tracefs tracefs $tracing 2>/dev/null || skip "no tracefs"
+command -v trace-cmd >/dev/null || skip "trace-cmd is not installed"
+
+(umask 077; echo "a shared secret" >"$work/secret"; echo "another secret" >"$work/wrong")
+
+# start_agent NAME ARGUMENT...: waits until it is ready; its pid is in agent_pid.
+start_agent() {
+	local name=$1
+	shift
+	"$agent" "$@" 2>"$work/$name.log" &
+	agent_pid=$!
+	pids="$pids $agent_pid"
+	for _ in $(seq 100); do
+		grep -q Ready "$work/$name.log" && return
+		sleep 0.05
+	done
+	fail "agent $name did not start: $(cat "$work/$name.log")"
+}
+
+port=$((20000 + RANDOM % 20000))
+start_agent web --listen "tcp:127.0.0.1:$port" --listen "unix:$work/web" --secret-file "$work/secret" \
+	--allow 'raw_syscalls:*' --allow 'sched:*'
+web_pid=$agent_pid
+
+# 1. Sealed over TCP and bare over a UNIX socket in one recording: complete, nothing left behind.
+"$tandem" record -o "$work/a" --no-kallsyms -b 8192 -e raw_syscalls --secret-file "$work/secret" \
+	--guest "sealed=tcp:127.0.0.1:$port" --guest "bare=unix:$work/web" -- \
+	dd if=/dev/zero of=/dev/null bs=1 count=3000 >"$work/out" 2>"$work/err" ||
+	fail "record: status $?: $(cat "$work/err")"
+for name in host sealed bare; do
+	[ -s "$work/a/$name.dat" ] || fail "$name.dat is missing"
+	writes=$(trace-cmd report -i "$work/a/$name.dat" 2>/dev/null | grep -c '^ *dd-.*sys_enter: *NR 1 ') || true
+	[ "$writes" -ge 3000 ] || fail "$name.dat: 3000 writes were made, $writes are there"
+done
+for file in sealed.exchanges sealed.corrections bare.exchanges bare.corrections; do
+	[ -s "$work/a/$file" ] || fail "$file is missing"
+done
+[ -z "$(ls -d "$work"/a/*.recording 2>/dev/null)" ] || fail "a spool was left behind"
+for _ in $(seq 50); do
+	left=$(ls -d $tracing/instances/tandem-"$web_pid"-* 2>/dev/null) || true
+	[ -z "$left" ] && break
+	sleep 0.1
+done
+[ -z "$left" ] || fail "the agent left a trace instance behind: $left"
+
+# 2. The same write seen by host and guests: corrected times agree within the bound of the corrections. TIME_SHIFT, which
+# trace-cmd applies, interpolates between few points; 2 ns are allowed for that.
+"$TANDEM_SOURCE/tests/e2e/same_events.py" "$work/a" sealed bare || fail "times of host and guests do not agree"
+
+# 3. trace-cmd knows host and guest as a pair.
+trace-cmd dump --options -i "$work/a/host.dat" 2>/dev/null >"$work/options"
+grep -q 'sealed' "$work/options" || fail "the host's file names no guest"
+
+# 4. Who may not, gets nothing, and the reason; the agent goes on.
+status=0
+"$tandem" record -o "$work/b" -e sched --secret-file "$work/wrong" --guest "web=tcp:127.0.0.1:$port" -- \
+	true >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 1 ] && grep -qi secret "$work/err" || fail "wrong secret: status $status, $(cat "$work/err")"
+status=0
+"$tandem" record -o "$work/b" -e irq --secret-file "$work/secret" --guest "web=tcp:127.0.0.1:$port" -e irq -- \
+	true >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 1 ] && grep -q -- '--allow' "$work/err" || fail "events that are not allowed: status $status, $(cat "$work/err")"
+[ ! -e "$work/b/host.dat" ] || fail "a refused recording left a file"
+
+# 5. A guest that dies: the other and the host are complete, its own file holds what came, status 3.
+start_agent mortal --listen "unix:$work/mortal" --secret-file "$work/secret" --allow '*:*'
+mortal_pid=$agent_pid
+(sleep 2; kill -KILL "$mortal_pid" 2>/dev/null) &
+status=0
+timeout 60 "$tandem" record -o "$work/c" --no-kallsyms -e raw_syscalls --secret-file "$work/secret" \
+	--guest "mortal=unix:$work/mortal" --guest "bare=unix:$work/web" -- \
+	sh -c 'dd if=/dev/zero of=/dev/null bs=1 count=50000 2>/dev/null; sleep 3' >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 3 ] || fail "a guest died: status $status, wanted 3: $(cat "$work/err")"
+grep -q '"mortal"' "$work/err" || fail "the dead guest is not named: $(cat "$work/err")"
+! grep -q '"bare"' "$work/err" || fail "the other guest suffered: $(cat "$work/err")"
+for name in host mortal bare; do
+	[ "$(trace-cmd report -i "$work/c/$name.dat" 2>/dev/null | grep -c sys_enter)" -gt 1000 ] ||
+		fail "$name.dat cannot be read after a guest died"
+done
+
+# 6. The killed agent's instance goes with the next recording of any of ours.
+"$tandem" record -o "$work/d" --quiet -e sched -- true 2>/dev/null
+[ -z "$(ls -d $tracing/instances/tandem-"$mortal_pid"-* 2>/dev/null)" ] || fail "the dead agent's instance is still there"
+
+echo "ok"
