@@ -322,24 +322,29 @@ static bool is_taken(const struct tdm_event_class *event_class, const char *name
 
 static bool make_names_unique(struct tdm_arena *arena, struct tdm_event_class *event_class)
 {
+	/* By the first field of a name, the number that is tried next: a hostile text must not make this cubic. */
+	uint16_t next_number[MAX_FIELDS];
+
 	for (size_t i = 0; i < event_class->field_count; i++) {
 		struct tdm_field *field = &event_class->fields[i];
 		bool clashes = is_keyword(field->name);
-		unsigned int number = 1;
+		size_t first = i;
 
-		for (size_t before = 0; before < i; before++) {
+		next_number[i] = 2;
+		for (size_t before = i; before-- > 0;) {
 			const struct tdm_field *other = &event_class->fields[before];
 
 			clashes = clashes || strcmp(other->unique_name, field->name) == 0;
-			number += strcmp(other->name, field->name) == 0;
+			first = strcmp(other->name, field->name) == 0 ? before : first;
 		}
-		for (number = number > 1 ? number : 2; clashes; number++) {
+		while (clashes) {
 			char name[MAX_NAME_BYTES + 16];
-			const int size = snprintf(name, sizeof(name), "%s_%u", field->name, number);
+			const int size = snprintf(
+				name, sizeof(name), "%s_%u", field->name, next_number[first]++);
 
 			if (!is_taken(event_class, name, i)) {
 				field->unique_name = tdm_arena_text(arena, name, (size_t)size);
-				break;
+				clashes = false;
 			}
 		}
 		if (!field->unique_name) {

@@ -121,9 +121,7 @@ struct field_type field_type_from_name(const char *name, unsigned int long_bytes
 		}
 		at += size;
 	}
-	if (type.is_cpumask) {
-		type.element_bytes = long_bytes;
-	} else if (type.is_pointer) {
+	if (type.is_cpumask || type.is_pointer) {
 		type.element_bytes = long_bytes;
 	} else if (type.is_wide) {
 		type.element_bytes = 16;

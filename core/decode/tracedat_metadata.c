@@ -243,7 +243,7 @@ void tracedat_take_cmdlines(struct tracedat *dat, struct tdm_cursor *in)
 			dat->comm_count++;
 		}
 	}
-	if (dat->comm_count) {
+	if (dat->comms && dat->comm_count) {
 		qsort(dat->comms, dat->comm_count, sizeof(*dat->comms), compare_comms);
 	}
 }

@@ -4,6 +4,7 @@
 #include "tracedat_builder.h"
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <unistd.h>
 
 static const struct dat_layout layouts[] = {
@@ -419,6 +420,74 @@ static void many_cpus_with_large_pages_stay_below_48_mib(void **state)
 	forget(path);
 }
 
+/* Of the streams one in four, from the number in the argument on. */
+struct share {
+	struct tdm_trace *trace;
+	size_t first;
+	uint64_t records;
+};
+
+static void *read_share(void *argument)
+{
+	struct share *share = argument;
+	const size_t count = tdm_trace_get_info(share->trace)->stream_count;
+
+	for (size_t i = share->first; i < count; i += 4) {
+		struct tdm_error err;
+		struct tdm_reader *reader = tdm_reader_create(share->trace, i, &err);
+		struct tdm_record record;
+
+		while (reader && tdm_reader_next(reader, &record, &err) == TDM_OK) {
+			share->records += record.kind == TDM_ITEM_RECORD;
+		}
+		(void)tdm_trace_symbol(share->trace, UINT64_MAX, NULL);
+		(void)tdm_trace_fault_count(share->trace);
+		tdm_reader_destroy(reader);
+	}
+	return NULL;
+}
+
+static void readers_of_one_trace_may_run_in_threads(void **state)
+{
+	static struct dat_cpu cpus[32];
+	struct dat_pages pages = { .layout = &layouts[7] };
+	const struct dat_buffer buffer = { "", "mono", 0, cpus, 32 };
+	const struct dat_spec spec = { .layout = layouts[7],
+		.buffers = &buffer,
+		.buffer_count = 1,
+		.kallsyms = "ffffffff81000000 T _text\n" };
+	struct share shares[4] = { 0 };
+	pthread_t threads[4];
+	struct tdm_trace *trace;
+	struct tdm_error err;
+	uint64_t records = 0;
+
+	(void)state;
+	pages_of_ticks(&pages, 25, 50, 1);
+	/* A page that is damaged, so that the threads meet in the list of faults, too. */
+	dat_patch_u32(&pages.bytes, &layouts[7], 4096 + 8, 4090);
+	for (uint32_t i = 0; i < 32; i++) {
+		cpus[i] = (struct dat_cpu){ i, &pages.bytes };
+	}
+
+	char *path = save(&spec, NULL);
+
+	assert_int_equal(tdm_trace_open(path, NULL, NULL, &trace, &err), TDM_OK);
+	for (size_t i = 0; i < 4; i++) {
+		shares[i] = (struct share){ trace, i, 0 };
+		assert_int_equal(pthread_create(&threads[i], NULL, read_share, &shares[i]), 0);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		records += shares[i].records;
+	}
+	assert_int_equal(records, 32 * 24 * 50);
+	assert_int_equal(tdm_trace_fault_count(trace), 32);
+	tdm_trace_close(trace);
+	forget(path);
+	tdm_buffer_release(&pages.bytes);
+}
+
 static void relative_text_and_wide_numbers_are_found_in_big_endian(void **state)
 {
 	static const char format[] =
@@ -510,6 +579,7 @@ int main(void)
 		cmocka_unit_test(data_at_5_gib_is_read),
 		cmocka_unit_test(an_instance_is_shifted_where_it_shares_the_clock),
 		cmocka_unit_test(many_cpus_with_large_pages_stay_below_48_mib),
+		cmocka_unit_test(readers_of_one_trace_may_run_in_threads),
 		cmocka_unit_test(relative_text_and_wide_numbers_are_found_in_big_endian),
 		cmocka_unit_test(formats_are_told_by_their_first_bytes),
 	};
