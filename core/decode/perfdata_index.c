@@ -16,12 +16,11 @@ enum {
 	FIRST_GAP_BYTES = 2 << 10,
 	FIRST_SPAN_BYTES = 128 << 10,
 	MAX_GAP_BYTES = 512 << 10, /* below the distance between stores */
-	MAX_CHUNKS = 512 << 10,    /* 16 MiB; then chunks are made larger */
-	CPU_NUMBER_END = 65536
+	MAX_CHUNKS = 512 << 10     /* 16 MiB; then chunks are made larger */
 };
 
-bool perfdata_item(const struct perfdata *pd, const struct perfdata_record *record, uint32_t *cpu,
-	uint64_t *time)
+bool perfdata_item_slowly(const struct perfdata *pd, const struct perfdata_record *record,
+	uint32_t *cpu, uint64_t *time)
 {
 	const struct perfdata_id *id = NULL;
 	const uint8_t *bytes = record->bytes;
@@ -70,8 +69,8 @@ bool perfdata_item(const struct perfdata *pd, const struct perfdata_record *reco
 	} else {
 		return false;
 	}
-	if (*cpu >= CPU_NUMBER_END) {
-		*cpu = id && id->cpu < CPU_NUMBER_END ? id->cpu : 0;
+	if (*cpu >= PERF_CPU_NUMBER_END) {
+		*cpu = id && id->cpu < PERF_CPU_NUMBER_END ? id->cpu : 0;
 	}
 	return true;
 }
@@ -79,7 +78,7 @@ bool perfdata_item(const struct perfdata *pd, const struct perfdata_record *reco
 static struct perfdata_cpu *cpu_slot(struct perfdata *pd, uint32_t cpu)
 {
 	if (!pd->cpu_slots) {
-		pd->cpu_slots = calloc(CPU_NUMBER_END, sizeof(*pd->cpu_slots));
+		pd->cpu_slots = calloc(PERF_CPU_NUMBER_END, sizeof(*pd->cpu_slots));
 		if (!pd->cpu_slots) {
 			return NULL;
 		}
@@ -247,7 +246,7 @@ static void note_other(struct perfdata *pd, const struct perfdata_record *record
 		uint32_t number = id ? id->cpu : UINT32_MAX;
 
 		/* perf itself writes these at the end, with an id but no CPU in the trailer. */
-		if (number >= CPU_NUMBER_END && attr && attr->layout.trailer_cpu &&
+		if (number >= PERF_CPU_NUMBER_END && attr && attr->layout.trailer_cpu &&
 			record->size >= 16 + attr->layout.trailer_bytes) {
 			number = tdm_load_u32(
 				record->bytes + record->size - attr->layout.trailer_cpu,
@@ -257,7 +256,7 @@ static void note_other(struct perfdata *pd, const struct perfdata_record *record
 			return; /* bit 15: left out by a filter, as the user asked */
 		}
 
-		struct perfdata_cpu *cpu = cpu_slot(pd, number < CPU_NUMBER_END ? number : 0);
+		struct perfdata_cpu *cpu = cpu_slot(pd, number < PERF_CPU_NUMBER_END ? number : 0);
 
 		if (cpu) {
 			cpu->lost_total += count;

@@ -329,9 +329,32 @@ enum tdm_status perfdata_unpack(struct perfdata *pd, size_t store_index, struct 
 /** Walks all stores once. */
 enum tdm_status perfdata_index(struct perfdata *pd, struct tdm_error *err);
 
+enum {
+	PERF_CPU_NUMBER_END = 65536 /* no machine has more; higher ones mean "unknown" */
+};
+
+/** As perfdata_item(), whatever the record is. */
+bool perfdata_item_slowly(const struct perfdata *pd, const struct perfdata_record *record,
+	uint32_t *cpu, uint64_t *time);
+
 /** Time and CPU of a record that is one CPU's item (a sample or a loss); false for any other. */
-bool perfdata_item(const struct perfdata *pd, const struct perfdata_record *record, uint32_t *cpu,
-	uint64_t *time);
+static inline bool perfdata_item(const struct perfdata *pd, const struct perfdata_record *record,
+	uint32_t *cpu, uint64_t *time)
+{
+	const struct perfdata_layout *layout = &pd->attrs->layout;
+
+	/* Nearly every record of nearly every file. */
+	if (record->type == PERF_RECORD_SAMPLE && pd->is_uniform &&
+		record->size >= layout->fixed_end && layout->cpu >= 0 && layout->time_at >= 0) {
+		*cpu = tdm_load_u32(record->bytes + layout->cpu, pd->big_endian);
+		*time = tdm_load_u64(record->bytes + layout->time_at, pd->big_endian);
+		if (*cpu < PERF_CPU_NUMBER_END) {
+			return true;
+		}
+	}
+	return perfdata_item_slowly(pd, record, cpu, time);
+}
+
 void perfdata_index_release(struct perfdata *pd);
 
 /* --- perfdata_sample.c */

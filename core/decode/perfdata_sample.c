@@ -66,6 +66,19 @@ const char *perfdata_sample_parse(const struct perfdata *pd, const struct perfda
 	sample->raw = NULL;
 	sample->raw_bytes = 0;
 
+	/* A tracepoint's record right behind the fixed fields: nearly every sample. */
+	if ((attr->sample_type & (PERF_HAS_RAW | PERF_HAS_READ | PERF_HAS_CALLCHAIN)) ==
+			PERF_HAS_RAW &&
+		record->size - layout->fixed_end >= 4) {
+		const uint32_t count = tdm_load_u32(bytes + layout->fixed_end, big_endian);
+
+		if (count <= record->size - layout->fixed_end - 4) {
+			sample->raw = bytes + layout->fixed_end + 4;
+			sample->raw_bytes = count;
+			return NULL;
+		}
+	}
+
 	struct tdm_cursor in = tdm_cursor_over(bytes, record->size, record->offset, big_endian);
 
 	tdm_cursor_skip(&in, layout->fixed_end);
