@@ -39,7 +39,9 @@ static void plan_units(struct stamp_plan *plan, const struct tdm_trace_info *inf
 	}
 	if (plan->shift == STAMP_SHIFT_CORRECTIONS) {
 		const struct tdm_timeline_info about = tdm_timeline_get_info(plan->corrections);
-		const bool is_host_ns = about.host_unit_hz == NS_PER_S && !is_tsc(about.host_clock);
+		/* Without a clock's name (an offset given by hand) the host counts in the units of this file. */
+		const bool is_host_ns = about.host_unit_hz == NS_PER_S && about.host_clock &&
+					!is_tsc(about.host_clock);
 
 		if (is_host_ns) {
 			return;
