@@ -190,7 +190,10 @@ static int convert_machines(const struct cli_command *command,
 		convert.user = &progress;
 	}
 	if (status == TDM_OK) {
-		status = tdm_convert_run(machines, &convert, &command->log, reports, &err);
+		status = options->to_json ? tdm_convert_run_json(machines, &convert, &command->log,
+						    reports, &err)
+					  : tdm_convert_run(machines, &convert, &command->log,
+						    reports, &err);
 	}
 	clear_progress(&progress);
 	if (status == TDM_OK) {

@@ -158,6 +158,13 @@ static inline uint32_t tdm_made_up_id(
 	return (uint32_t)conversion->plan_count + (uint32_t)which;
 }
 
+/* convert_trace.c */
+bool tdm_cpu_is_wanted(const struct tdm_convert_selection *selection, uint32_t cpu);
+enum tdm_status tdm_plan_machines(struct tdm_machines *machines,
+	const struct tdm_convert_options *options, const struct tdm_log *log,
+	struct tdm_convert_report *reports, struct tdm_convert_machine *conversions,
+	struct tdm_error *err);
+
 /* cpu_stream.c */
 void tdm_cpu_job_run(struct tdm_cpu_job *job);
 void tdm_cpu_job_release(struct tdm_cpu_job *job);
@@ -191,6 +198,8 @@ struct tdm_scanned {
 
 struct tdm_cpu_scan *tdm_cpu_scan_create(struct tdm_convert_machine *conversion, uint32_t cpu);
 bool tdm_cpu_scan_next(struct tdm_cpu_scan *scan, struct tdm_scanned *scanned);
+/** Adds what the readers counted to a report. */
+void tdm_cpu_scan_add_counts(const struct tdm_cpu_scan *scan, struct tdm_convert_report *report);
 void tdm_cpu_scan_destroy(struct tdm_cpu_scan *scan);
 
 /** Saved command lines of an input: @p use is called for each. */

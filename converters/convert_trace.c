@@ -112,7 +112,7 @@ static enum tdm_status run_crew(
 	return atomic_load(&crew->failed) ? TDM_END : TDM_OK;
 }
 
-static bool is_cpu_wanted(const struct tdm_convert_selection *selection, uint32_t cpu)
+bool tdm_cpu_is_wanted(const struct tdm_convert_selection *selection, uint32_t cpu)
 {
 	if (selection->cpu_range_count == 0) {
 		return true;
@@ -136,7 +136,7 @@ static void add_jobs(struct crew *crew, struct tdm_convert_machine *conversion)
 		const uint32_t cpu = info->streams[i].cpu;
 		struct tdm_cpu_job *job = NULL;
 
-		if (!is_cpu_wanted(&conversion->options->selection, cpu)) {
+		if (!tdm_cpu_is_wanted(&conversion->options->selection, cpu)) {
 			continue;
 		}
 		for (size_t j = first; j < crew->job_count && !job; j++) {
@@ -243,13 +243,16 @@ static enum tdm_status finish_machine(
 	return status == TDM_OK ? tdm_convert_machine_write_metadata(conversion, err) : status;
 }
 
-static enum tdm_status plan_machines(struct tdm_machines *machines,
+enum tdm_status tdm_plan_machines(struct tdm_machines *machines,
 	const struct tdm_convert_options *options, const struct tdm_log *log,
 	struct tdm_convert_report *reports, struct tdm_convert_machine *conversions,
 	struct tdm_error *err)
 {
 	const size_t count = tdm_machines_count(machines);
 
+	for (size_t i = 0; i < count; i++) {
+		conversions[i].dir.lock_fd = -1;
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct tdm_convert_machine *const conversion = &conversions[i];
 		const struct tdm_machine *const machine = tdm_machines_at(machines, i);
@@ -338,10 +341,7 @@ enum tdm_status tdm_convert_run(struct tdm_machines *machines,
 	if (!conversions) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for %zu machines", count);
 	}
-	for (size_t i = 0; i < count; i++) {
-		conversions[i].dir.lock_fd = -1;
-	}
-	status = plan_machines(machines, options, log, reports, conversions, err);
+	status = tdm_plan_machines(machines, options, log, reports, conversions, err);
 	if (status == TDM_OK && options->synthetic) {
 		status = tdm_find_vcpus(conversions, count, err);
 		if (status == TDM_OK) {

@@ -71,6 +71,14 @@ enum tdm_status tdm_convert_run(struct tdm_machines *machines,
 	const struct tdm_convert_options *options, const struct tdm_log *log,
 	struct tdm_convert_report *reports, struct tdm_error *err);
 
+/**
+ * The same machines as one file out_dir/trace.json in the trace-event format. Options and reports as above; nothing is
+ * made up.
+ */
+enum tdm_status tdm_convert_run_json(struct tdm_machines *machines,
+	const struct tdm_convert_options *options, const struct tdm_log *log,
+	struct tdm_convert_report *reports, struct tdm_error *err);
+
 void tdm_convert_report_release(struct tdm_convert_report *report);
 
 #endif

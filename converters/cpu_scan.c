@@ -75,6 +75,21 @@ bool tdm_cpu_scan_next(struct tdm_cpu_scan *scan, struct tdm_scanned *scanned)
 	return true;
 }
 
+void tdm_cpu_scan_add_counts(const struct tdm_cpu_scan *scan, struct tdm_convert_report *report)
+{
+	for (size_t i = 0; i < scan->source_count; i++) {
+		if (scan->sources[i].reader) {
+			const struct tdm_reader_counts counts =
+				tdm_reader_get_counts(scan->sources[i].reader);
+
+			report->lost += counts.lost_events;
+			report->lost_unknown += counts.lost_unknown;
+			report->unreadable_pages += counts.unreadable_pages;
+			report->unreadable_bytes += counts.unreadable_bytes;
+		}
+	}
+}
+
 void tdm_cpu_scan_destroy(struct tdm_cpu_scan *scan)
 {
 	if (!scan) {
