@@ -18,18 +18,26 @@ offered() {
 	printf '%s\n' "${COMPREPLY[@]}"
 }
 
+# offers WANTED WORD...: whether WANTED is among them
+offers() {
+	local wanted=$1 all
+	shift
+	all=$(offered "$@")
+	grep -qx -- "$wanted" <<<"$all"
+}
+
 commands=$(sed -n '/commands\[\] = {/,/^};/s/.*{ "\([a-z-]*\)",.*/\1/p' "$TANDEM_SOURCE/cli/main.c")
 [ -n "$commands" ] || fail "no commands found in cli/main.c"
 for command in $commands; do
-	offered tandem "" | grep -qx -- "$command" || fail "command $command is not offered"
+	offers "$command" tandem "" || fail "command $command is not offered"
 	for option in --help --version --quiet; do
-		offered tandem "$command" "$option" | grep -qx -- "$option" || fail "$command: $option is not offered"
+		offers "$option" tandem "$command" "$option" || fail "$command: $option is not offered"
 	done
 done
 for option in --corrections --names --run-args --begin; do
-	offered tandem view --"" | grep -qx -- "$option" || fail "view: $option is not offered"
+	offers "$option" tandem view -- || fail "view: $option is not offered"
 done
-offered tandem info --j | grep -qx -- --json || fail "info: --json is not completed"
+offers --json tandem info --j || fail "info: --json is not completed"
 [ "$(offered tandem view --names l)" = lttng ] || fail "values of --names are not completed"
 [ -z "$(offered tandem info trace)" ] || fail "a path is not left to bash"
 exit $((faults > 0))
