@@ -104,8 +104,10 @@ static enum tdm_status try_receive(struct tdm_responder *responder, bool also_li
 		}
 	}
 	status = tdm_link_fill(responder->path.link, err);
-	arrival->at = tdm_local_clock_arrival(responder->options.clock);
-	arrival->is_datagram = false;
+	if (status == TDM_OK) {
+		arrival->at = tdm_local_clock_arrival(responder->options.clock);
+		arrival->is_datagram = false;
+	}
 	return status;
 }
 
@@ -181,19 +183,21 @@ static enum tdm_status receive(
 			return TDM_END;
 		}
 
-		const uint64_t until_ns = wake_at(responder, now_ns, idle_until_ns);
-
-		if (responder->in_burst && responder->by_datagram) {
-			tdm_socket_wait(
-				link_fd, TDM_WAIT_READ, responder->path.datagrams, until_ns);
-		} else {
-			tdm_socket_wait(
-				link_fd, TDM_WAIT_READ, responder->options.stop_fd, until_ns);
-		}
-		if (responder->options.stop_fd >= 0 && tdm_socket_wait(responder->options.stop_fd,
-							       TDM_WAIT_READ, -1, 0) == TDM_OK) {
+		/* Between a packet and its reading nothing may stand: so what else there is to see comes first. */
+		if (responder->options.stop_fd >= 0 && !responder->in_burst &&
+			tdm_socket_wait(responder->options.stop_fd, TDM_WAIT_READ, -1, 0) ==
+				TDM_OK) {
 			return TDM_END;
 		}
+
+		const uint64_t until_ns = wake_at(responder, now_ns, idle_until_ns);
+
+		/* A burst is short: the end of the program waits for it, and one descriptor less is looked at. */
+		tdm_socket_wait(link_fd, TDM_WAIT_READ,
+			!responder->in_burst     ? responder->options.stop_fd
+			: responder->by_datagram ? responder->path.datagrams
+						 : -1,
+			until_ns);
 	}
 }
 

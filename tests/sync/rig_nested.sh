@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A KVM host in an emulated guest, with a guest of its own: exchanges over vsock and KVM's tsc-offset agree within the
+# bound, and the inner guest's events lie inside the kvm_entry..kvm_exit windows of its vCPUs.
+set -euo pipefail
+. "$TANDEM_SOURCE/tests/sync/rig_lib.sh"
+
+static=$TANDEM_BUILD/agent/tandem-agent-static
+[ -x "$static" ] || { echo "SKIP: no static agent in this build"; exit 77; }
+make_guest nested.img --with-qemu --add "$static" --add "$TANDEM_BUILD/cli/tandem"
+start_guest nested.img --nested --smp 2 --mem 3000 --timeout 300
+
+in_guest 'qemu-system-x86_64 -machine pc -accel kvm -cpu host -smp 2 -m 700 \
+	-nodefaults -no-user-config -display none -no-reboot -serial file:/tmp/l2.log \
+	-name guest=l2 -kernel /boot/vmlinuz -initrd /boot/initrd.img \
+	-append "console=ttyS0 panic=-1 mitigations=off no_timer_check guest.name=l2 guest.eth0=10.0.2.15/24" \
+	-netdev user,id=n0,hostfwd=tcp:127.0.0.1:7100-:7000 -device virtio-net-pci,netdev=n0,romfile= \
+	-device vhost-vsock-pci,guest-cid=3 -daemonize
+i=0; until grep -q "guest: ready" /tmp/l2.log; do sleep 1; i=$((i + 1)); [ $i -lt 400 ] || exit 1; done' ||
+	die "the inner guest did not start"
+
+# The agent goes into the inner guest through its command server.
+in_guest 'cat >/tmp/put.sh <<"END"
+size=$(stat -c %s /usr/local/bin/tandem-agent-static)
+{ printf "put %d 755 /usr/local/bin/tandem-agent-static\n" $size; cat /usr/local/bin/tandem-agent-static; sleep 2; } | nc 127.0.0.1 7100
+s="tandem-agent-static --listen vsock:any:8990 >/tmp/agent.log 2>&1 </dev/null & trace-cmd agent >/tmp/tc.log 2>&1 </dev/null &"
+{ printf "exec 1 %d\n%s" ${#s} "$s"; sleep 3; } | nc 127.0.0.1 7100
+END
+sh /tmp/put.sh'
+
+# KVM's relation, cross-checked by exchanges; then exchanges alone, and how far the exact line lies from them.
+in_guest 'tandem sync -o /tmp/exact --guest l2=vsock:3 -C x86-tsc -- sleep 5; echo status $?
+tandem sync -o /tmp/measured --guest l2=vsock:3 -C x86-tsc --no-kvm -- sleep 5; echo status $?
+cat /sys/kernel/debug/kvm/*/vcpu0/tsc-offset' 2>&1 | tee "$work/sync.out"
+grep -q '^l2: exact' "$work/sync.out" || die "KVM's relation was not taken"
+grep -q contradicts "$work/sync.out" && die "exchanges contradict KVM"
+for kind in exact measured; do
+	"$rig/run-guest" get "$ctl" "/tmp/$kind/l2.corrections" "$work/$kind.corrections"
+	"$rig/run-guest" get "$ctl" "/tmp/$kind/l2.exchanges" "$work/$kind.exchanges"
+done
+/usr/bin/python3 - "$work" <<'END'
+import os, sys
+sys.path.insert(0, os.environ["TANDEM_SOURCE"] + "/tests/sync")
+import tandem_wire as t
+work = sys.argv[1]
+exact = t.Corrections(f"{work}/exact.corrections").knots()
+offset = exact[0][1] - exact[0][0]
+off = [(abs(host - guest - offset), minus, plus) for guest, host, minus, plus
+       in t.Corrections(f"{work}/measured.corrections").knots()]
+for distance, minus, plus in off:
+    assert distance <= max(minus, plus), f"exchanges are {distance} ticks off, bound -{minus} +{plus}"
+print(f"exchanges and tsc-offset differ by at most {max(d for d, _, _ in off)} ticks, bound {max(p for _, _, p in off)}")
+END
+
+# Events of the inner guest between the entries and exits of its vCPUs.
+in_guest 'trace-cmd record -o /tmp/k.dat -C x86-tsc -b 8000 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
+	-A 3 --name l2 -C x86-tsc -e sched -e irq sleep 2 >/tmp/record.log 2>&1; ls /tmp/k*.dat' || true
+for kind in exact measured; do
+	in_guest "tandem info --causality --corrections l2=/tmp/$kind/l2.corrections host=/tmp/k.dat l2=/tmp/k-l2.dat" |
+		sed "s/^/$kind: /" || true
+done
