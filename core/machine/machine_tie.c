@@ -347,32 +347,6 @@ enum tdm_status machines_load_corrections(struct tdm_machines *machines,
 	return take_offsets(machines, options, err);
 }
 
-/* A clock that differs from its reference's makes every measured offset doubtful: trace-cmd can mix two of them. */
-static void tell_clock(const struct tdm_machines *machines, const struct entry *entry)
-{
-	const struct entry *const reference = &machines->entries[entry->machine.reference];
-	const struct tdm_trace_info *const info = machines_info(entry);
-	const struct tdm_trace_info *const other = machines_info(reference);
-
-	if (!info || !other || reference == entry) {
-		return;
-	}
-	if (entry->machine.tie == TDM_TIE_SHIFT &&
-		(!tdm_clock_names_agree(info, other) ||
-			tdm_clock_unit_of(info, info->clock, 0).is_ns !=
-				tdm_clock_unit_of(other, other->clock, 0).is_ns)) {
-		TDM_WARNING(machines->log,
-			"Clocks differ, so the time shift between them is doubtful; record both with one clock (trace-cmd record -C): \"%s\" has %s, \"%s\" has %s",
-			entry->machine.name, info->clock, reference->machine.name, other->clock);
-	}
-	if (entry->machine.tie == TDM_TIE_SHIFT && info->date_offset_ns != other->date_offset_ns) {
-		TDM_WARNING(machines->log,
-			"Date offsets differ, so the guest's events are apart by the difference, as trace-cmd shows them: \"%s\" adds %lld ns, \"%s\" adds %lld ns",
-			entry->machine.name, (long long)info->date_offset_ns,
-			reference->machine.name, (long long)other->date_offset_ns);
-	}
-}
-
 enum tdm_status machines_tell_unrelated(struct tdm_machines *machines,
 	const struct tdm_machines_options *options, struct tdm_error *err)
 {
@@ -382,7 +356,7 @@ enum tdm_status machines_tell_unrelated(struct tdm_machines *machines,
 	for (size_t i = 0; i < machines->count; i++) {
 		const struct tdm_machine *const machine = &machines->entries[i].machine;
 
-		tell_clock(machines, &machines->entries[i]);
+		machines_tell_doubt(machines, &machines->entries[i]);
 		if (machine->trace &&
 			(machine->tie == TDM_TIE_NONE || machine->tie == TDM_TIE_NAMED) &&
 			used < sizeof(names)) {

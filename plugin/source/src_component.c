@@ -139,19 +139,38 @@ void src_stream_name(
 	tdm_buffer_release(&shown);
 }
 
-/* Clocks that are not in ns: said once for each clock of each input. */
-static void tell_clock_units(
-	const struct src_component *component, const struct ir_trace *trace, uint64_t clock_hz)
+static bool has_clock(const struct ir_trace *trace, const char *name)
 {
 	for (size_t i = 0; i < trace->class_count; i++) {
-		const struct tdm_clock_unit unit =
-			tdm_clock_unit_of(trace->info, trace->classes[i].clock_name, clock_hz);
+		if (strcmp(trace->classes[i].clock_name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
 
-		if (!unit.is_ns) {
+/* Clocks that are not in ns: said once for each clock, at the first machine that has it. */
+static void tell_clock_units(
+	const struct src_component *component, size_t member_index, uint64_t clock_hz)
+{
+	const struct ir_trace *const trace = component->members[member_index].trace;
+
+	for (size_t i = 0; i < trace->class_count; i++) {
+		const char *const name = trace->classes[i].clock_name;
+		const struct tdm_clock_unit unit = tdm_clock_unit_of(trace->info, name, clock_hz);
+		bool told = unit.is_ns;
+
+		for (size_t before = 0; before < member_index; before++) {
+			const struct ir_trace *const other = component->members[before].trace;
+
+			told = told ||
+			       (has_clock(other, name) &&
+				       !tdm_clock_unit_of(other->info, name, clock_hz).is_ns);
+		}
+		if (!told) {
 			TDM_WARNING(&component->report.log,
-				"Clock \"%s\" counts %s, and each is shown as 1 ns (clock-hz tells its frequency): machine=\"%s\", input=\"%s\"",
-				trace->classes[i].clock_name, unit.unit, trace->machine->name,
-				trace->machine->path);
+				"Clock \"%s\" counts %s, and each is shown as 1 ns (clock-hz tells its frequency): input=\"%s\"",
+				name, unit.unit, trace->machine->path);
 		}
 	}
 }
@@ -235,7 +254,7 @@ static enum tdm_status make_members(struct src_component *component, bt_self_com
 		if (status != TDM_OK) {
 			return status;
 		}
-		tell_clock_units(component, member->trace, options.clock_hz);
+		tell_clock_units(component, i, options.clock_hz);
 	}
 	return TDM_OK;
 }

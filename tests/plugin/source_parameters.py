@@ -82,6 +82,34 @@ check(result.returncode != 0 and "nothing relates the clock of" in flat(result.s
 result = babeltrace2(PAIR, 'on-unrelated="fail"', "-o", "dummy")
 check(result.returncode == 0 and result.stderr == "", f"a tied pair is not taken in silence: {result.stderr}")
 
+# A shift that trace-cmd measured between two different clocks is doubted; good ones are not.
+MIXED = data("pairs/default-clock.dat", "pairs/default-clock-guestrole.dat")
+result = babeltrace2(MIXED, "", "-o", "dummy")
+check(result.stderr.count("measured between two different clocks") == 1, f"mixed clocks are not told once: {result.stderr}")
+for good in (data("kvm/kvm-tsc.dat", "kvm/kvm-tsc-l2.dat"), data("pairs/tsc-zstd.dat", "pairs/tsc-zstd-guestrole.dat"),
+             data("kvm/kvm-two-guests.dat", "kvm/kvm-two-guests-l2.dat", "kvm/kvm-two-guests-l2b.dat")):
+    result = babeltrace2(good, "", "-o", "dummy")
+    check("measured" not in result.stderr, f"{good}: {result.stderr}")
+    check(result.stderr.count("counts ticks") == ("tsc-zstd" in good[0]), f"{good}: {result.stderr}")
+
+# A corrections file that says the same as trace-cmd's shift gives the same stamps, and one that says 1000 ticks more others.
+KVM = data("kvm/kvm-tsc.dat", "kvm/kvm-tsc-l2.dat")
+with tempfile.TemporaryDirectory() as work:
+    path = os.path.join(work, "web.corrections")
+    stamps = []
+    for more in (0, 1000):
+        with open(path, "w", encoding="ascii") as out:
+            out.write("tandem-corrections 1\nhost - clock x86-tsc unit-hz 2596147000\nguest - clock x86-tsc unit-hz 2596147000\n"
+                      f"segment start 0 2\nk 0 {271170493400 + more} 0 0\nk 1000000000000 {1271170493400 + more} 0 0\nend\n")
+        stamps.append([event.ns for event in events(KVM, corrections=path, machines=["", "web"], with_fields=False)
+                       if event.machine == "web"])
+        named = [event.ns for event in events(KVM, corrections={"web": path}, machines=["", "web"], with_fields=False)
+                 if event.machine == "web"]
+        check(named == stamps[-1], "corrections by name and without differ")
+shifted = [event.ns for event in events(KVM, machines=["", "web"], with_fields=False) if event.machine == "web"]
+check(stamps[0] == shifted, "the same correction gives other stamps")
+check(all(384 <= b - a <= 386 for a, b in zip(stamps[0], stamps[1])), "1000 ticks more are not 385 ns more")
+
 # Names.
 names = {event.machine for event in events(PAIR, machines=["host", "web"])}
 check(names == {"host", "web"}, f"machines are called {names}")
