@@ -31,6 +31,7 @@ struct tracedat_reader {
 	uint64_t next_offset; /* in the file, of what comes after the window */
 	uint64_t end_offset;
 	bool is_started;
+	bool is_past_count; /* the chunks that were announced are read, and there is more */
 	uint32_t chunks_left;
 	size_t chunk_done; /* bytes of the chunk at next_offset that went through the window already */
 
@@ -240,13 +241,31 @@ static enum tdm_status inflate_chunk(struct tracedat_reader *reader, uint64_t at
 	return TDM_OK;
 }
 
+/* A count that is too small must not lose the rest in silence: the size of the data says that there is more. */
+static bool has_more(struct tracedat_reader *reader)
+{
+	const uint64_t end = reader->data->offset + reader->data->size;
+
+	if (reader->next_offset + CHUNK_HEADER_BYTES >= end) {
+		return false;
+	}
+	if (!reader->is_past_count) {
+		reader->is_past_count = true;
+		trace_fault(&reader->dat->base, scope_of(reader),
+			"buffer \"%.60s\", CPU %u: the chunks that were announced end at 0x%" PRIx64
+			", the data at 0x%" PRIx64 "; what is between is read, too",
+			reader->buffer_name, reader->cpu, reader->next_offset, end);
+	}
+	return true;
+}
+
 /* One chunk into the window. What cannot be inflated is passed over. */
 static enum tdm_status load_chunk(struct tracedat_reader *reader, struct tdm_error *err)
 {
 	const uint64_t at = reader->next_offset;
 	uint32_t sizes[2];
 
-	if (!reader->chunks_left) {
+	if (!reader->chunks_left && !has_more(reader)) {
 		return TDM_END;
 	}
 	if (!read_numbers(reader, at, sizes, 2)) {
@@ -273,7 +292,7 @@ static enum tdm_status load_chunk(struct tracedat_reader *reader, struct tdm_err
 		return TDM_END;
 	}
 	reader->next_offset = at + CHUNK_HEADER_BYTES + in_size;
-	reader->chunks_left--;
+	reader->chunks_left -= reader->chunks_left > 0;
 	/* No compressor makes pages much larger: what says so is not believed with a buffer of that size. */
 	if (in_size > limit + limit / 8 || out_size % reader->page_bytes || !out_size ||
 		out_size > limit) {
@@ -421,6 +440,7 @@ enum tdm_status tracedat_reader_rewind(struct tdm_reader *base, struct tdm_error
 		}
 	}
 	reader->is_started = false;
+	reader->is_past_count = false;
 	reader->chunks_left = 0;
 	reader->chunk_done = 0;
 	reader->window_size = 0;

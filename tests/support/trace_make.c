@@ -11,7 +11,8 @@
 
 enum {
 	CPUS = 3,
-	PAGES = 25
+	PAGES = 25,      /* of each CPU: three chunks */
+	LARGE_PAGES = 12 /* of those above 8 KiB: two chunks */
 };
 
 static uint64_t state;
@@ -92,7 +93,8 @@ int main(int argc, char **argv)
 		uint64_t time = 1000000 + draw(1000000);
 
 		pages[cpu].layout = &layout;
-		for (int page = 0; page < PAGES; page++) {
+		for (int page = 0; page < (layout.page_bytes > 8192 ? LARGE_PAGES : PAGES);
+			page++) {
 			fill_page(&pages[cpu], &time, draw(8) == 0);
 		}
 		/* Ids with holes: only those with data are listed. */

@@ -301,6 +301,9 @@ static void damaged_chunks_are_passed_over(void **state)
 	sum = sum_of(&bytes);
 	check(&sum, ALL_TICKS / 2, "packed bytes");
 	dat_patch_u32(&bytes, &v7_zstd, marks.data[0][0] + 4, packed);
+	dat_patch_u32(&bytes, &v7_zstd, marks.data[0][0], 0);
+	sum = sum_of(&bytes);
+	check(&sum, ALL_TICKS, "that were announced end");
 	dat_patch_u32(&bytes, &v7_zstd, marks.data[0][0], 0xffffffff);
 	sum = sum_and_release(&bytes);
 	assert_int_equal(sum.status, TDM_OK);
