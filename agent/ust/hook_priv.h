@@ -75,7 +75,11 @@ TDM_HIDDEN void tdm_counts_release(struct tdm_count_slot *slot);
 TDM_HIDDEN void tdm_counts_sum(struct tdm_call_counts *sum);
 TDM_HIDDEN void tdm_counts_restart(struct tdm_count_slot *keep);
 /* One instruction: a signal handler of the thread sees it done or not begun. */
+#ifdef __x86_64__
 #define TDM_COUNT(field) __asm__ volatile("incq %0" : "+m"(tdm_thread.slot->counts.field))
+#else
+#define TDM_COUNT(field) __atomic_fetch_add(&tdm_thread.slot->counts.field, 1, __ATOMIC_RELAXED)
+#endif
 
 /* user_string.c */
 /**
@@ -111,6 +115,9 @@ TDM_HIDDEN bool tdm_process_is_lttng(uint64_t address);
  */
 TDM_HIDDEN void tdm_waiting_add(const struct tdm_frame *frame);
 TDM_HIDDEN void tdm_waiting_replay(void);
+
+/* provider_load.c: NULL when the program has to run unrecorded, which is said. */
+TDM_HIDDEN const struct tdm_provider *tdm_provider_load(void);
 
 /* exec_check.c */
 /* Says on the log and in the trace when a program that is about to be run cannot be followed. */

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The other ways: complete mode, wrappers, and programs that must be declined in one clear line.
+. "${TANDEM_SOURCE:?}/tests/syscalls/lib.sh" || exit 1
+trace=$work/home/trace
+
+# Inline assembly: only the complete mode sees it. 2 x 5 calls of getppid, one of getpgrp in the forked child.
+record "$trace" "$work/workload" inline 5
+"$here/counts" "$trace" | grep -qx 'getppid 5' || fail "patch mode: $("$here/counts" "$trace")"
+options=--complete
+record "$trace" "$work/workload" inline 5
+[ "$status" = 0 ] || fail "complete mode: status $status: $(cat "$work/err")"
+"$here/counts" "$trace" >"$work/counts"
+grep -qx 'getppid 10' "$work/counts" && grep -qx 'getpgrp 1' "$work/counts" && grep -qx 'fork 1' "$work/counts" ||
+	fail "complete mode: $(cat "$work/counts") $(cat "$work/err")"
+nothing_lost
+for case in "sigsys 20" "threads 2" "spawns 1" "badptr 3" "restart 1"; do
+	# shellcheck disable=SC2086
+	record "$trace" "$work/workload" $case
+	[ "$status" = 0 ] || fail "complete mode, $case: status $status: $(cat "$work/err")"
+	nothing_lost
+done
+echo "complete mode: inline assembly seen; own SIGSYS handler, threads, spawn, restarts work"
+
+options="--mode wrap"
+record "$trace" bash -c "$work/workload count 100; ls / >/dev/null"
+[ "$status" = 0 ] && grep -q 'wrap mode' "$work/said" || fail "wrap mode: $(cat "$work/err")"
+"$here/counts" "$trace" | grep -qx 'getuid 10[0-9]' || fail "wrap mode: $("$here/counts" "$trace")"
+nothing_lost
+options=
+echo "wrap mode: announced, calls through symbols seen"
+
+# declined PATTERN COMMAND...: runs as without us, and is said once.
+declined() {
+	local pattern=$1
+	shift
+	record "$trace" bash -c '"$@"; "$@"; exit 4' bash "$@"
+	[ "$status" = 4 ] || fail "$*: status $status: $(cat "$work/err")"
+	grep -c "$pattern" "$work/said" | grep -qx 1 || fail "$*: not said once: $(cat "$work/err")"
+	babeltrace2 "$trace" | grep 'tandem:declined' >/dev/null || fail "$*: not in the trace"
+}
+if command -v busybox >/dev/null && file -L "$(command -v busybox)" 2>/dev/null | grep -q 'statically' || [ -x /bin/busybox ]; then
+	declined 'busybox: statically linked' busybox true
+	declined 'busybox: statically linked' /bin/busybox sh -c 'exit 0'
+fi
+cat >"$work/raw.c" <<'EOF'
+/* As Go programs are: no libc, no loader, system calls of its own. */
+void _start(void)
+{
+	__asm__ volatile("mov $1,%eax; mov $1,%edi; lea text(%rip),%rsi; mov $4,%edx; syscall; mov $231,%eax; xor %edi,%edi; syscall");
+}
+__asm__("text: .ascii \"raw\\n\"");
+EOF
+gcc -static -nostdlib -fno-stack-protector -o "$work/raw" "$work/raw.c" || fail "compiling"
+chmod a+rx "$work/raw"
+declined 'raw: statically linked' "$work/raw"
+grep -qx raw "$work/out" || fail "a static program did not run"
+if [ "$(id -u)" = 0 ]; then
+	cp /usr/bin/id "$work/setuid-id" && chmod 4755 "$work/setuid-id"
+	declined 'setuid-id: set-user-ID' "$work/setuid-id"
+fi
+echo "declined: static, raw and set-user-ID programs run, each said in one line"
+
+for sanitizer in address thread; do
+	printf '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(void){char*p=malloc(10);p[0]=1;for(int i=0;i<50;i++)getuid();free(p);puts("fine");return 6;}\n' >"$work/s.c"
+	gcc -g -fsanitize=$sanitizer -o "$work/$sanitizer" "$work/s.c" || fail "compiling with $sanitizer"
+	chmod a+rx "$work/$sanitizer"
+	"$work/$sanitizer" >/dev/null 2>&1
+	[ $? = 6 ] || { echo "the $sanitizer sanitizer does not run here without us either"; continue; }
+	record "$trace" "$work/$sanitizer"
+	[ "$status" = 6 ] && grep -qx fine "$work/out" || fail "$sanitizer: status $status: $(cat "$work/err")"
+	"$here/counts" "$trace" | grep -q '^getuid 5' || fail "$sanitizer: no calls"
+	echo "the $sanitizer sanitizer: works"
+done
