@@ -309,6 +309,19 @@ bool flt_component_holds(struct flt_component *component, uint64_t reading)
 
 /* ---- ports ---- */
 
+/* CPUs with clocks of their own: their order by raw readings is not their order in time. */
+static void warn_of_one_port(const struct flt_component *component, const bt_value *params)
+{
+	const struct tdm_timeline *timeline = component->mapping.timeline;
+
+	if (timeline && !param_has(params, "ports") && tdm_timeline_get_info(timeline).cpu_count) {
+		TDM_WARNING(&component->report.log,
+			"The correction has offsets for single CPUs: where their streams share a port, stamps are held back to keep "
+			"its order; give each stream its own port (ports=N): corrections=%s",
+			component->corrections);
+	}
+}
+
 static bool add_ports(bt_self_component_filter *self, const bt_value *params)
 {
 	const bool numbered = param_has(params, "ports");
@@ -380,6 +393,7 @@ bt_component_class_initialize_method_status flt_initialize(bt_self_component_fil
 		destroy(component);
 		return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
 	}
+	warn_of_one_port(component, params);
 	component->mirror =
 		ir_mirror_create(self_component, component->mip, &mirror_ops, component);
 	if (!component->mirror || !add_ports(self, params)) {

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Every guest stamp of the LTTng kernel pair equals the truth, through tandem view and babeltrace2 run."""
+import json
 import os
 import re
 import subprocess
@@ -90,5 +91,15 @@ assert "from 15129 ns (guest too early) or 28720 ns (guest too late)" in text, t
 for shift, want_count in ((-5000, 0), (5000, 0), (-20000, 1), (100000, 948), (-100000, 1348), (1000000, 3073)):
     count, text = causality("--offset", f"guest={OFFSET + shift}")
     assert count == want_count, (shift, want_count, text)
+# The same for trace.dat files of KVM guests, whose offsets are exact.
+kvm = f"{source}/tests/data/kvm"
+for inputs, events in ((["kvm-tsc", "kvm-tsc-l2"], 1981), (["kvm-two-guests", "kvm-two-guests-l2", "kvm-two-guests-l2b"], 1635)):
+    out = subprocess.run([tandem, "info", "--causality", "--quiet", *[f"{kvm}/{i}.dat" for i in inputs]],
+                         stdout=subprocess.PIPE, text=True, check=True).stdout
+    judged = sum(int(n) for n in re.findall(r": (\d+) events, ", out))
+    assert judged == events and re.findall(r"contradictions[^:]*: (\d+)", out)[-1] == "0", out
+out = subprocess.run([tandem, "info", "--causality", "--json", "--quiet", *[f"{kvm}/{i}.dat" for i in ("kvm-tsc", "kvm-tsc-l2")]],
+                     stdout=subprocess.PIPE, text=True, check=True).stdout
+assert json.loads(out)["contradictions"] == 0
 print("causality: 3475 contradictions without the correction, 0 with it")
 sys.exit(0)
