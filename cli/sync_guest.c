@@ -22,6 +22,7 @@ enum {
 	RARE_AFTER = 1 << 19,
 	SMALL_COUNT = 8,
 	LOG_RESERVE = 4096,
+	JUMPS_TOLD = 3, /* a peer that tells of more is not listened to so closely */
 	END_TRIES = 3,
 	END_PAUSE_US = 200000,
 	SAVE_COST_SHARE = 2000 /* saving takes at most this part of the time */
@@ -62,6 +63,7 @@ struct sync_guest {
 	uint64_t saved_ns, save_cost_ns;
 	uint32_t back_off_ms;
 	bool was_hung;
+	uint32_t jumps_told;
 
 	/* KVM's numbers at the start; of use only while they stay so. */
 	struct kvm_tsc_vm *vms;

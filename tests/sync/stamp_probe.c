@@ -177,7 +177,13 @@ static void check(const char *address, bool datagrams, bool stamps)
 	}
 	/* Twice: what turns off late by itself would show in the second one. */
 	for (int round = 0; round < 2; round++) {
-		const bool was_on = on_during_burst(requester, stamps);
+		bool was_on = on_during_burst(requester, stamps);
+
+		/* Somebody else on this machine may ask for stamps meanwhile; not each time, we would. */
+		for (int again = 0; !stamps && was_on && again < 5; again++) {
+			becomes(false, PATIENCE_MS);
+			was_on = on_during_burst(requester, stamps);
+		}
 
 		printf("%s%s, %s: key %s during the burst\n", address, datagrams ? " with UDP" : "",
 			stamps ? "stamps kernel" : "stamps user", was_on ? "on" : "off");
@@ -185,7 +191,7 @@ static void check(const char *address, bool datagrams, bool stamps)
 			fail(stamps ? "the key is off during the burst"
 				    : "the key is on without being asked for");
 		}
-		if (!becomes(false, 2000)) {
+		if (!becomes(false, 5000)) {
 			fail("the key stays on after the burst");
 		}
 		pause_ms(1000);
