@@ -239,11 +239,12 @@ static enum tdm_status make_timeline(const struct estimate *est, bool thin,
 	return TDM_OK;
 }
 
-enum tdm_status estimate_run(const struct tdm_exchange_log *log, bool thin,
+enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_mode mode,
 	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err)
 {
 	const struct tdm_exchange_log_info info = tdm_exchange_log_get_info(log);
 	struct estimate est = { .log = log,
+		.is_live = mode == ESTIMATE_LIVE,
 		.host_hz = info.host_unit_hz,
 		.guest_hz = info.guest_unit_hz,
 		.num = info.host_unit_hz,
@@ -259,7 +260,7 @@ enum tdm_status estimate_run(const struct tdm_exchange_log *log, bool thin,
 		status = no_memory(err);
 	}
 	if (status == TDM_OK) {
-		status = make_timeline(&est, thin, timeline, err);
+		status = make_timeline(&est, mode == ESTIMATE_WHOLE, timeline, err);
 	}
 	if (quality) {
 		*quality = est.quality;
@@ -271,5 +272,5 @@ enum tdm_status estimate_run(const struct tdm_exchange_log *log, bool thin,
 enum tdm_status tdm_estimate(const struct tdm_exchange_log *log, struct tdm_timeline **timeline,
 	struct tdm_quality *quality, struct tdm_error *err)
 {
-	return estimate_run(log, true, timeline, quality, err);
+	return estimate_run(log, ESTIMATE_WHOLE, timeline, quality, err);
 }

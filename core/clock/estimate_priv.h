@@ -67,6 +67,7 @@ struct stretch {
 
 struct estimate {
 	const struct tdm_exchange_log *log;
+	bool is_live;               /* the session goes on: more is to come behind its last burst */
 	uint64_t host_hz, guest_hz; /* as the log says */
 	/* x in host units = guest distance * num / den. */
 	uint64_t num, den;

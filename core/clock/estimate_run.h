@@ -10,8 +10,14 @@
 /* A session shorter than this gives an offset, no rate worth the name. */
 #define LONE_SESSION_S 0.05
 
-/** tdm_estimate(), with or without leaving out knots. */
-enum tdm_status estimate_run(const struct tdm_exchange_log *log, bool thin,
+enum estimate_mode {
+	ESTIMATE_WHOLE,  /* knots that are not needed are left out */
+	ESTIMATE_LIVE,   /* a knot for each window; more is to come behind the last one */
+	ESTIMATE_ENDING, /* the same, but nothing more comes */
+};
+
+/** tdm_estimate(), for a whole session or for a part of a running one. */
+enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_mode mode,
 	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err);
 
 #endif

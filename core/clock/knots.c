@@ -309,6 +309,7 @@ static enum tdm_status put_segment(const struct estimate *est, const struct stre
 	return status;
 }
 
+/* Not thinned is live: nothing is said of readings beyond the last burst, they are still to come. */
 enum tdm_status knots_emit(
 	const struct estimate *est, bool thin, struct tdm_timeline *timeline, struct tdm_error *err)
 {
@@ -322,7 +323,7 @@ enum tdm_status knots_emit(
 		const bool closes = s + 1 == est->stretch_count || stretch[1].is_overlap;
 
 		points.count = 0;
-		if (opens && is_short(est, stretch)) {
+		if (thin && opens && is_short(est, stretch)) {
 			add_reach(&points, est, stretch, -1);
 		}
 		if (!opens) {
@@ -332,7 +333,7 @@ enum tdm_status knots_emit(
 		if (!closes) {
 			change = place_guest(est, stretch[1].change);
 			add_left_of_change(&points, est, s + 1, change);
-		} else if (is_short(est, stretch)) {
+		} else if (thin && is_short(est, stretch)) {
 			add_reach(&points, est, stretch, 1);
 		}
 		if (points.failed) {

@@ -8,6 +8,8 @@ enum {
 	WEIGHT_CAP = 8, /* samples of a window that count there */
 };
 
+#define LIVE_REACH_NS 50e6 /* what lies nearer is the same burst */
+
 struct point {
 	double x, y;
 };
@@ -157,6 +159,7 @@ static bool lasts(const struct estimate *est, const struct chain *chain, size_t 
 {
 	unsigned int against = weight(&est->windows[at]);
 	unsigned int with = 0;
+	double reach = 0;
 
 	for (size_t i = at + 1; i < est->window_count && i <= at + LOOK_AHEAD; i++) {
 		const struct view view = view_of(&est->windows[i], false, true);
@@ -170,9 +173,11 @@ static bool lasts(const struct estimate *est, const struct chain *chain, size_t 
 			with += weight(&est->windows[i]);
 		} else {
 			against += weight(&est->windows[i]);
+			reach = est->windows[i].x - est->windows[at].x;
 		}
 	}
-	return against > with;
+	/* A running session waits for a second burst: rather late than wrong, it cannot take a jump back. */
+	return against > with && (!est->is_live || reach > LIVE_REACH_NS);
 }
 
 static void disbelieve(struct estimate *est, struct window *window)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "timeline_priv.h"
 
+enum {
+	LONE_RATE_PPB = 500000
+};
+
 /* The exact form, for distances that the fast one does not reach. */
 static uint64_t slow_quotient(uint64_t distance, const struct piece *piece, uint64_t *remainder)
 {
@@ -127,7 +131,12 @@ static tdm_u128 outside_growth(const struct tdm_timeline *timeline, const struct
 	/* Saturated: beyond 2^96 nothing is known anyway, and the product below must fit. */
 	const tdm_u128 far = (tdm_u128)1 << 96;
 	const tdm_u128 held = host_distance < far ? host_distance : far;
-	const tdm_u128 drift = held * 2 * timeline->info.rate_ppb / 1000000000;
+	/* One knot says nothing of the rate; only that no clock is further off than this. */
+	const uint64_t rate_ppb =
+		span || !timeline->info.rate_ppb || timeline->info.rate_ppb > LONE_RATE_PPB / 2
+			? timeline->info.rate_ppb
+			: LONE_RATE_PPB / 2;
+	const tdm_u128 drift = held * 2 * rate_ppb / 1000000000;
 
 	const tdm_u128 growth =
 		drift + (span ? (tdm_u128)distance * (end->minus + end->plus) / span : 0);

@@ -423,7 +423,8 @@ static const char *or_dash(const char *text)
 	return text ? text : "-";
 }
 
-static enum tdm_status write_header(const struct tdm_timeline_info *info, struct tdm_buffer *out)
+enum tdm_status timeline_write_header(
+	const struct tdm_timeline_info *info, bool with_counts, struct tdm_buffer *out)
 {
 	enum tdm_status status = tdm_buffer_printf(out, "%s 1\n", format_name);
 
@@ -439,9 +440,9 @@ static enum tdm_status write_header(const struct tdm_timeline_info *info, struct
 		status |= tdm_buffer_printf(out, "epoch host %" PRId64 " %" PRIu64 "\n",
 			info->epoch_offset_ns, info->epoch_width_ns);
 	}
-	if (info->made || info->has_counts) {
+	if (info->made || (info->has_counts && with_counts)) {
 		status |= tdm_buffer_printf(out, "made %s", or_dash(info->made));
-		if (info->has_counts) {
+		if (info->has_counts && with_counts) {
 			status |= tdm_buffer_printf(out,
 				" samples %" PRIu64 " used %" PRIu64 " bogus %" PRIu64
 				" lost %" PRIu64,
@@ -462,7 +463,7 @@ static enum tdm_status write_header(const struct tdm_timeline_info *info, struct
 enum tdm_status tdm_timeline_write(const struct tdm_timeline *timeline, struct tdm_buffer *out)
 {
 	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
-	enum tdm_status status = write_header(&info, out);
+	enum tdm_status status = timeline_write_header(&info, true, out);
 
 	for (size_t i = 0; i < timeline->cpu_room; i++) {
 		if (timeline->cpus[i].is_set) {

@@ -81,6 +81,10 @@ enum tdm_status timeline_append_knot(
 enum tdm_status timeline_keep_text(struct tdm_timeline *timeline, enum info_text slot,
 	const char *text, struct tdm_error *err);
 
+/** The lines of a corrections file that come before its segments; the counts of samples only where they are final. */
+enum tdm_status timeline_write_header(
+	const struct tdm_timeline_info *info, bool with_counts, struct tdm_buffer *out);
+
 /** The reading of @p cpu with its own offset, held inside 64 bits. */
 static inline uint64_t timeline_cpu_reading(
 	const struct tdm_timeline *timeline, uint64_t guest, uint32_t cpu)

@@ -6,6 +6,7 @@
 enum {
 	GUARD_DIVISOR = 4, /* never is more than this part of a window disbelieved for its speed */
 	FEW = 4,           /* in smaller windows the spread says nothing */
+	STALLED = 50,      /* times the usual round trip: not slow, but stopped */
 };
 
 int compare_doubles(const void *a, const void *b)
@@ -237,6 +238,17 @@ static bool find_usual(struct estimate *est)
 		qsort(values, count, sizeof(*values), compare_doubles);
 		est->round_trip_low = values[count / 10];
 		est->round_trip_middle = values[count / 2];
+	}
+	/*
+	 * Whoever stood still while it was under way (a pause, a migration) may stand on either side of a jump: its
+	 * statements are true, its times are none.
+	 */
+	for (size_t i = 0; count && i < est->sample_count; i++) {
+		struct sample *sample = &est->samples[i];
+
+		if (sample->upper - sample->lower > STALLED * est->round_trip_middle) {
+			sample->bound_only = true;
+		}
 	}
 	free(values);
 	return true;

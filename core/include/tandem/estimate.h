@@ -85,6 +85,10 @@ enum tdm_status tdm_estimator_add_epoch(
 enum tdm_status tdm_estimator_update(
 	struct tdm_estimator *estimator, struct tdm_buffer *lines, struct tdm_error *err);
 
+/** The last update of a session: as tdm_estimator_update(), but a jump in the last burst need not wait for another one to agree. */
+enum tdm_status tdm_estimator_finish(
+	struct tdm_estimator *estimator, struct tdm_buffer *lines, struct tdm_error *err);
+
 /** The last update as a session sees it: how good the relation is now. */
 void tdm_estimator_quality(const struct tdm_estimator *estimator, struct tdm_quality *quality);
 

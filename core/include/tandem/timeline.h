@@ -139,7 +139,8 @@ uint64_t tdm_timeline_host_ns(const struct tdm_timeline *timeline, uint64_t host
 /**
  * How well tdm_timeline_apply() knows it: the truth lies in [result - minus, result + plus], host units.
  *
- * Inside the knots their bounds are interpolated; outside they grow by dt * (2 rho + width / span). A CPU's own bound is
+ * Inside the knots their bounds are interpolated; outside they grow by dt * (2 rho + width / span), from a lone
+ * knot by 500 ppm (unless the rate was said to be exact). A CPU's own bound is
  * added. In a doubt range it also covers what the segments on both sides of it say. UINT64_MAX = not known at all.
  */
 void tdm_timeline_bound(const struct tdm_timeline *timeline, uint64_t guest, uint32_t cpu,

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimate_run.h"
+#include "exchange_priv.h"
+#include "timeline_priv.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* Some twenty bursts: enough for the rate, and an update stays below 1 ms a second. */
+	KEEP_RECORDS = 768,
+	KEEP_LOCALS = 512,
+	KEEP_EPOCHS = 16,
+};
+
+struct tdm_estimator {
+	struct tdm_exchange_log *log; /* the last of what was added */
+	struct tdm_quality quality;   /* of the last update; counts are the session's */
+	uint64_t samples, dropped;    /* added, and let go again */
+	bool has_header;
+	bool has_knot;
+	struct tdm_knot last; /* said last */
+};
+
+struct tdm_estimator *tdm_estimator_create(const struct tdm_exchange_log_info *info)
+{
+	struct tdm_estimator *estimator = calloc(1, sizeof(*estimator));
+
+	if (!estimator) {
+		return NULL;
+	}
+	estimator->log = tdm_exchange_log_create();
+	if (!estimator->log || tdm_exchange_log_set_info(estimator->log, info, NULL) != TDM_OK) {
+		tdm_estimator_destroy(estimator);
+		return NULL;
+	}
+	return estimator;
+}
+
+void tdm_estimator_destroy(struct tdm_estimator *estimator)
+{
+	if (estimator) {
+		tdm_exchange_log_destroy(estimator->log);
+		free(estimator);
+	}
+}
+
+/* Lets the oldest go, twice as many as are kept at a time: each is moved once. */
+static void forget(void *array, size_t *count, size_t keep, size_t element_bytes)
+{
+	if (*count >= 2 * keep) {
+		memmove(array, (char *)array + (*count - keep) * element_bytes,
+			keep * element_bytes);
+		*count = keep;
+	}
+}
+
+enum tdm_status tdm_estimator_add(
+	struct tdm_estimator *estimator, const struct tdm_exchange_record *record)
+{
+	struct tdm_exchange_log *log = estimator->log;
+	const size_t before = log->record_count;
+
+	forget(log->records, &log->record_count, KEEP_RECORDS, sizeof(*log->records));
+	estimator->dropped += before - log->record_count;
+	estimator->samples++;
+	return tdm_exchange_log_add(log, record);
+}
+
+enum tdm_status tdm_estimator_add_local(
+	struct tdm_estimator *estimator, const struct tdm_local_record *record)
+{
+	struct tdm_exchange_log *log = estimator->log;
+
+	forget(log->locals, &log->local_count, KEEP_LOCALS, sizeof(*log->locals));
+	return tdm_exchange_log_add_local(log, record);
+}
+
+enum tdm_status tdm_estimator_add_epoch(
+	struct tdm_estimator *estimator, const struct tdm_epoch_record *record)
+{
+	struct tdm_exchange_log *log = estimator->log;
+
+	forget(log->epochs, &log->epoch_count, KEEP_EPOCHS, sizeof(*log->epochs));
+	return tdm_exchange_log_add_epoch(log, record);
+}
+
+static enum tdm_status say_header(struct tdm_estimator *estimator,
+	const struct tdm_timeline *timeline, struct tdm_buffer *lines)
+{
+	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
+
+	if (estimator->has_header) {
+		return TDM_OK;
+	}
+	estimator->has_header = true;
+	return timeline_write_header(&info, false, lines);
+}
+
+/* One more knot, never before the last: what was said is not taken back, the line bends instead. */
+static enum tdm_status say_knot(
+	struct tdm_estimator *estimator, const struct tdm_knot *knot, struct tdm_buffer *lines)
+{
+	struct tdm_knot said = *knot;
+
+	if (estimator->has_knot && said.host < estimator->last.host) {
+		const uint64_t up = estimator->last.host - said.host;
+
+		said.host += up;
+		said.minus += up;
+		said.plus -= up < said.plus ? up : said.plus;
+	}
+	estimator->last = said;
+	estimator->has_knot = true;
+	return tdm_buffer_printf(lines, "k %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		said.guest, said.host, said.minus, said.plus);
+}
+
+/* Behind what was said, also by the host: an epoch before may have shown greater readings. */
+static bool is_new(const struct tdm_estimator *estimator, const struct tdm_knot *knot)
+{
+	return !estimator->has_knot || (knot->guest > estimator->last.guest &&
+					       knot->host + knot->plus >= estimator->last.host);
+}
+
+static enum tdm_status say_new(struct tdm_estimator *estimator, const struct tdm_timeline *timeline,
+	struct tdm_buffer *lines)
+{
+	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
+	enum tdm_status status = TDM_OK;
+
+	for (size_t s = 0; s < info.segment_count && status == TDM_OK; s++) {
+		const struct tdm_segment_info segment = tdm_timeline_segment(timeline, s);
+		/* A break that lies before what was said shows as a bend: nothing is reopened. */
+		const bool goes_back =
+			s > 0 && segment.kind == TDM_SEGMENT_EPOCH && estimator->has_knot &&
+			segment.knots[segment.knot_count - 1].guest <= estimator->last.guest &&
+			segment.knots[segment.knot_count - 1].host > estimator->last.host;
+		const bool opens = !estimator->has_knot ||
+				   (s > 0 && (segment.from >= estimator->last.guest || goes_back));
+
+		if (opens) {
+			status = tdm_buffer_printf(lines, "segment %s %" PRIu64 " 0\n",
+				tdm_segment_kind_name(
+					estimator->has_knot ? segment.kind : TDM_SEGMENT_START),
+				segment.from);
+			if (estimator->has_knot && !goes_back) {
+				uint64_t from;
+				uint64_t to;
+
+				for (size_t i = 0; i < info.doubt_count; i++) {
+					tdm_timeline_doubt(timeline, i, &from, &to);
+					if (from <= segment.from && segment.from <= to) {
+						status |= tdm_buffer_printf(lines,
+							"doubt %" PRIu64 " %" PRIu64 "\n", from,
+							to);
+					}
+				}
+			}
+			/* A segment's knots are its own: the first one may stand where the last of the other did. */
+			estimator->has_knot = false;
+		}
+		for (size_t i = 0; i < segment.knot_count && status == TDM_OK; i++) {
+			if (is_new(estimator, &segment.knots[i])) {
+				status = say_knot(estimator, &segment.knots[i], lines);
+			}
+		}
+	}
+	return status == TDM_OK ? TDM_OK : TDM_ERR_NOMEM;
+}
+
+static enum tdm_status take_up(struct tdm_estimator *estimator, enum estimate_mode mode,
+	struct tdm_buffer *lines, struct tdm_error *err)
+{
+	struct tdm_timeline *timeline = NULL;
+	struct tdm_quality quality;
+	enum tdm_status status = estimate_run(estimator->log, mode, &timeline, &quality, err);
+
+	if (status != TDM_OK) {
+		estimator->quality = quality;
+		estimator->quality.samples = estimator->samples;
+		/* Nothing usable yet is no fault of the session. */
+		return status == TDM_ERR_RANGE ? TDM_OK : status;
+	}
+	quality.samples = estimator->samples;
+	quality.used += estimator->dropped;
+	estimator->quality = quality;
+	status = say_header(estimator, timeline, lines);
+	if (status == TDM_OK) {
+		status = say_new(estimator, timeline, lines);
+	}
+	tdm_timeline_destroy(timeline);
+	return status == TDM_OK ? TDM_OK
+				: tdm_fail(err, TDM_ERR_NOMEM, "no memory for the corrections");
+}
+
+enum tdm_status tdm_estimator_update(
+	struct tdm_estimator *estimator, struct tdm_buffer *lines, struct tdm_error *err)
+{
+	return take_up(estimator, ESTIMATE_LIVE, lines, err);
+}
+
+enum tdm_status tdm_estimator_finish(
+	struct tdm_estimator *estimator, struct tdm_buffer *lines, struct tdm_error *err)
+{
+	return take_up(estimator, ESTIMATE_ENDING, lines, err);
+}
+
+void tdm_estimator_quality(const struct tdm_estimator *estimator, struct tdm_quality *quality)
+{
+	*quality = estimator->quality;
+}
