@@ -23,6 +23,8 @@ enum {
 	SMALL_COUNT = 8,
 	LOG_RESERVE = 4096,
 	JUMPS_TOLD = 3, /* a peer that tells of more is not listened to so closely */
+	START_TRIES = 3,
+	START_PAUSE_MS = 500,
 	END_TRIES = 3,
 	END_PAUSE_US = 200000,
 	SAVE_COST_SHARE = 2000 /* saving takes at most this part of the time */
@@ -219,11 +221,17 @@ static void take_note(struct sync_guest *guest, const char *line, bool *saw_step
 			sync_log_add_local(guest->log, TDM_SIDE_GUEST, &local);
 		}
 	} else if (sscanf(line, "e %" SCNu64 " %" SCNu64 " %23s", &number, &at, word) == 3) {
-		GUEST_WARNING(
-			guest, "%s: its clock jumped: reason=\"%s\"", guest->options.name, word);
+		char reason[24];
+
+		/* From the peer: no control characters to a terminal, no more lines than help. */
+		tdm_text_clean(reason, sizeof(reason), (const uint8_t *)word, strlen(word));
+		if (guest->jumps_told++ < JUMPS_TOLD) {
+			GUEST_WARNING(guest, "%s: its clock jumped: reason=\"%s\"",
+				guest->options.name, reason);
+		}
 		guest->epoch = (uint32_t)number;
 		if (at < TDM_READING_MAX) {
-			sync_log_add_epoch(guest->log, at, word);
+			sync_log_add_epoch(guest->log, at, reason);
 		}
 	} else if (sscanf(line, "unix %" SCNd64 " %" SCNu64, &ticks, &bound) == 2) {
 		guest->unix_offset = (uint64_t)ticks;
@@ -604,12 +612,25 @@ static void *guest_main(void *user)
 {
 	struct sync_guest *guest = user;
 	struct tdm_error err = { 0 };
-	enum tdm_status status = connect_guest(guest, CONNECT_MS, &err);
+	enum tdm_status status = TDM_OK;
+	bool is_connected = true;
 
-	if (status == TDM_OK) {
-		sample_own_clock(guest);
-		status = do_burst(guest, true, &err);
-	} else {
+	/* A busy guest that connects but misses a burst is asked again; one that cannot be reached is reported at once. */
+	for (int i = 0; i < START_TRIES; i++) {
+		if (!guest->requester) {
+			status = connect_guest(guest, CONNECT_MS, &err);
+			is_connected = status == TDM_OK;
+		}
+		if (is_connected) {
+			sample_own_clock(guest);
+			status = do_burst(guest, true, &err);
+		}
+		if (!is_connected || status == TDM_OK || is_stopping(guest)) {
+			break;
+		}
+		wait_until(guest, tdm_deadline_ns(START_PAUSE_MS));
+	}
+	if (!is_connected) {
 		/* Refused for what we are or ask, not for being busy: the same answer would come again. */
 		guest->is_lasting = strstr(err.text, "secret") != NULL ||
 				    strstr(err.text, "clock \"") != NULL ||

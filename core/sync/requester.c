@@ -584,9 +584,7 @@ static enum tdm_status one_burst(struct tdm_requester *requester, const struct t
 
 	struct tdm_frame frame;
 
-	/* A peer that hangs is asked again after its back-off; the query is answered late, and dropped then. */
-	status = await_frame(
-		requester, TDM_FRAME_NOTES, &frame, result->is_hung ? 250 : ANSWER_MS, err);
+	status = await_frame(requester, TDM_FRAME_NOTES, &frame, ANSWER_MS, err);
 	if (status == TDM_OK) {
 		requester->notes.size = 0;
 		if (tdm_buffer_append(&requester->notes, frame.body, frame.size_bytes) == TDM_OK) {
