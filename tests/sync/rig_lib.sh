@@ -5,7 +5,6 @@ cache=$TANDEM_BUILD/rig
 work=$(mktemp -d)
 guests=()
 rig_end() {
-	[ -z "${KEEP:-}" ] || cp -r "$work" "$KEEP"
 	[ ${#guests[@]} -eq 0 ] || "$rig/run-guest" stop "${guests[@]}"
 	rm -rf "$work"
 }
