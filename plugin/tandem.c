@@ -68,7 +68,7 @@ BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
 BT_PLUGIN_SINK_COMPONENT_CLASS(text, text_sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(
 	text, "Print one line an event, told apart by machine (what tandem view prints).");
-BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(text, "See tandem-view(1).");
+BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(text, "See babeltrace2-sink.tandem.text(7).");
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(text, text_sink_initialize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(text, text_sink_finalize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(text, text_sink_graph_is_configured);
