@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tandem's connection protocol, written once more from docs/sync-protocol.md, so that tests can break it at will."""
 import hashlib
+import atexit
 import os
 import socket
 import struct
@@ -145,6 +146,8 @@ class Agent:
         self.log_path = os.path.join(self.dir.name, "log")
         self.log_file = open(self.log_path, "wb")
         self.process = subprocess.Popen([*prefix, AGENT, *options], stderr=self.log_file)
+        # Also where the test fails half-way: nothing of it may stay.
+        atexit.register(lambda: self.is_alive() and self.process.kill())
         until = time.monotonic() + 20
         while "Ready" not in self.log():
             if self.process.poll() is not None or time.monotonic() > until:
