@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ enum {
 	FIRST_ROOM = 256
 };
 
-enum tdm_status tdm_buffer_reserve(struct tdm_buffer *buffer, size_t count)
+static enum tdm_status reserve(struct tdm_buffer *buffer, size_t count, bool exact)
 {
 	const size_t cap = buffer->cap ? buffer->cap : DEFAULT_CAP;
 
@@ -22,7 +23,7 @@ enum tdm_status tdm_buffer_reserve(struct tdm_buffer *buffer, size_t count)
 	}
 
 	const size_t wanted = buffer->size + count;
-	size_t room = buffer->room ? buffer->room : FIRST_ROOM;
+	size_t room = exact ? wanted : buffer->room ? buffer->room : FIRST_ROOM;
 
 	while (room < wanted) {
 		room *= 2;
@@ -39,6 +40,16 @@ enum tdm_status tdm_buffer_reserve(struct tdm_buffer *buffer, size_t count)
 	buffer->bytes = bytes;
 	buffer->room = room;
 	return TDM_OK;
+}
+
+enum tdm_status tdm_buffer_reserve(struct tdm_buffer *buffer, size_t count)
+{
+	return reserve(buffer, count, false);
+}
+
+enum tdm_status tdm_buffer_reserve_exact(struct tdm_buffer *buffer, size_t count)
+{
+	return reserve(buffer, count, true);
 }
 
 enum tdm_status tdm_buffer_append(struct tdm_buffer *buffer, const void *bytes, size_t count)

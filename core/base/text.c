@@ -24,6 +24,12 @@ enum tdm_status tdm_text_read_file(
 
 	const size_t start = out->size;
 	enum tdm_status status = TDM_OK;
+	struct stat st;
+
+	/* Room for all of it at once, and to see its end; a pipe's size is not known. */
+	if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size < cap_bytes) {
+		(void)tdm_buffer_reserve_exact(out, (size_t)st.st_size + READ_STEP);
+	}
 
 	for (;;) {
 		if (tdm_buffer_reserve(out, READ_STEP) != TDM_OK) {

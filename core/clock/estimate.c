@@ -160,18 +160,19 @@ static bool judge(struct estimate *est)
 	}
 	qsort(bounds, est->window_count, sizeof(double), compare_doubles);
 	qsort(spreads, est->window_count, sizeof(double), compare_doubles);
-	qsort(trips, trip_count, sizeof(double), compare_doubles);
 	quality->median_bound = sorted_at(est, bounds, est->window_count, est->window_count / 2);
 	quality->worst_bound = sorted_at(est, bounds, est->window_count, est->window_count - 1);
 	quality->median_spread = sorted_at(est, spreads, est->window_count, est->window_count / 2);
 	quality->worst_spread = sorted_at(est, spreads, est->window_count, est->window_count - 1);
-	quality->median_round_trip = sorted_at(est, trips, trip_count, trip_count / 2);
+	quality->median_round_trip =
+		trip_count ? in_units(est, order_nth(trips, trip_count, trip_count / 2)) : 0;
 	quality->forward_least = in_units(est, forward);
 	quality->backward_least = in_units(est, backward);
 	quality->noisy = trip_count >= 10 &&
-			 trips[trip_count * 9 / 10] > 50 * fmax(trips[trip_count / 10], 1);
+			 order_nth(trips, trip_count, trip_count * 9 / 10) >
+				 50 * fmax(order_nth(trips, trip_count, trip_count / 10), 1);
 	/* Delayed acknowledgements come after 40 ms. */
-	quality->stalled = trip_count && trips[trip_count / 2] > 20e6;
+	quality->stalled = trip_count && order_nth(trips, trip_count, trip_count / 2) > 20e6;
 	quality->doubt =
 		(uint64_t)llround(doubt / est->host_unit_ns * (double)est->den / (double)est->num);
 

@@ -22,7 +22,6 @@ enum {
 /* One exchange as two statements: the relation is not below lower at x_lower, nor above upper at x_upper. */
 struct sample {
 	struct tdm_exchange stamps;
-	uint64_t seq;
 	double x_lower, lower;
 	double x_upper, upper;
 	double slack; /* by how much both were relaxed: widths of what the stamps went through */
@@ -169,6 +168,11 @@ void change_meet(struct estimate *est);
 /** Adds segments, knots and doubt ranges to an empty timeline; without thinning there is a knot for each window. */
 enum tdm_status knots_emit(const struct estimate *est, bool thin, struct tdm_timeline *timeline,
 	struct tdm_error *err);
+
+/* order.c */
+
+/** The n-th smallest of @p count values, which are put in another order: those before it are no greater. n < count. */
+double order_nth(double *values, size_t count, size_t n);
 
 /** For qsort() of doubles. */
 int compare_doubles(const void *a, const void *b);

@@ -216,19 +216,23 @@ static double plateau(const struct times *times)
 	double best = INFINITY;
 	double value = 0;
 
-	qsort(times->forward, times->count, sizeof(double), compare_doubles);
-	qsort(times->backward, times->count, sizeof(double), compare_doubles);
-	for (size_t i = 0; i < QUANTILES; i++) {
-		const size_t at = (size_t)(quantiles[i] * (double)(times->count - 1));
+	/* From the greatest down: each leaves the lesser ones before it. */
+	size_t count = times->count;
 
-		differences[i] = (times->forward[at] - times->backward[at]) / 2;
+	for (size_t i = QUANTILES; i > 0; i--) {
+		const size_t at = (size_t)(quantiles[i - 1] * (double)(times->count - 1));
+
+		differences[i - 1] = (order_nth(times->forward, count, at) -
+					     order_nth(times->backward, count, at)) /
+				     2;
+		count = at + 1;
 	}
 	for (size_t first = 0; first < QUANTILES; first++) {
 		double run[QUANTILES];
 
-		for (size_t count = 1; first + count <= QUANTILES; count++) {
-			size_t at = count - 1;
-			const double next = differences[first + count - 1];
+		for (size_t length = 1; first + length <= QUANTILES; length++) {
+			size_t at = length - 1;
+			const double next = differences[first + length - 1];
 
 			while (at && run[at - 1] > next) {
 				run[at] = run[at - 1];
@@ -236,12 +240,12 @@ static double plateau(const struct times *times)
 			}
 			run[at] = next;
 
-			const double spread = run[count - 1] - run[0];
-			const double cost = (spread + 1) / pow((double)count, 1.5);
+			const double spread = run[length - 1] - run[0];
+			const double cost = (spread + 1) / pow((double)length, 1.5);
 
 			if (cost < best) {
 				best = cost;
-				value = (run[(count - 1) / 2] + run[count / 2]) / 2;
+				value = (run[(length - 1) / 2] + run[length / 2]) / 2;
 			}
 		}
 	}

@@ -77,13 +77,13 @@ static bool use_kernel_stamps(struct estimate *est, const struct tdm_exchange_lo
 	return true;
 }
 
-/* The greatest stretch of sequence numbers that one session can have used up, less those that are there. */
-static uint64_t count_lost(const struct tdm_exchange_record *records, size_t count)
+/* Numbers between those that are there: probes whose answers were lost. */
+static uint64_t count_lost(const struct tdm_exchange_record **records, size_t count)
 {
 	uint64_t lost = 0;
 
 	for (size_t i = 1; i < count; i++) {
-		const uint64_t gap = records[i].seq - records[i - 1].seq;
+		const uint64_t gap = records[i]->seq - records[i - 1]->seq;
 
 		/* A larger one is another session's number, not a loss. */
 		if (gap > 1 && gap < 1 << 16) {
@@ -93,35 +93,50 @@ static uint64_t count_lost(const struct tdm_exchange_record *records, size_t cou
 	return lost;
 }
 
+static int compare_by_number(const void *a, const void *b)
+{
+	const struct tdm_exchange_record *const *left = a;
+	const struct tdm_exchange_record *const *right = b;
+
+	return exchange_compare_records(*left, *right);
+}
+
 static int compare_by_host(const void *a, const void *b)
 {
-	const struct tdm_exchange_record *left = a;
-	const struct tdm_exchange_record *right = b;
+	const struct tdm_exchange_record *left = *(const struct tdm_exchange_record *const *)a;
+	const struct tdm_exchange_record *right = *(const struct tdm_exchange_record *const *)b;
 
 	if (left->trace.host_sent != right->trace.host_sent) {
 		return left->trace.host_sent < right->trace.host_sent ? -1 : 1;
 	}
-	return exchange_compare_records(a, b);
+	return exchange_compare_records(left, right);
 }
 
 /*
  * Records in the order in which they were made: by sequence number, which a bogus stamp does not disturb; by host
- * time where numbers were used again.
+ * time where numbers were used again. NULL without memory.
  */
-static struct tdm_exchange_record *ordered_records(const struct estimate *est, size_t *count)
+static const struct tdm_exchange_record **ordered_records(const struct estimate *est, size_t *count)
 {
 	const struct tdm_exchange_record *records = tdm_exchange_log_records(est->log, count);
-	struct tdm_exchange_record *sorted = malloc((*count + 1) * sizeof(*sorted));
+	const struct tdm_exchange_record **sorted = malloc((*count + 1) * sizeof(*sorted));
 	size_t again = 0;
+	bool is_sorted = true;
 
-	if (!sorted || !*count) {
-		return sorted;
+	if (!sorted) {
+		return NULL;
 	}
-	memcpy(sorted, records, *count * sizeof(*sorted));
-	qsort(sorted, *count, sizeof(*sorted), exchange_compare_records);
+	for (size_t i = 0; i < *count; i++) {
+		sorted[i] = &records[i];
+		is_sorted = is_sorted &&
+			    (i == 0 || exchange_compare_records(sorted[i - 1], sorted[i]) <= 0);
+	}
+	if (!is_sorted) {
+		qsort(sorted, *count, sizeof(*sorted), compare_by_number);
+	}
 	for (size_t i = 1; i < *count; i++) {
-		again += sorted[i].seq == sorted[i - 1].seq &&
-			 exchange_compare_records(&sorted[i], &sorted[i - 1]) != 0;
+		again += sorted[i]->seq == sorted[i - 1]->seq &&
+			 exchange_compare_records(sorted[i], sorted[i - 1]) != 0;
 	}
 	if (again > *count / 10) {
 		qsort(sorted, *count, sizeof(*sorted), compare_by_host);
@@ -138,7 +153,7 @@ static enum tdm_status gather(struct estimate *est, struct tdm_error *err)
 {
 	const struct tdm_exchange_log_info info = tdm_exchange_log_get_info(est->log);
 	size_t count;
-	struct tdm_exchange_record *records = ordered_records(est, &count);
+	const struct tdm_exchange_record **records = ordered_records(est, &count);
 
 	est->samples = malloc((count + 1) * sizeof(*est->samples));
 	if (!records || !est->samples) {
@@ -148,14 +163,13 @@ static enum tdm_status gather(struct estimate *est, struct tdm_error *err)
 	est->quality.samples = count;
 	est->quality.lost = count_lost(records, count);
 	for (size_t i = 0; i < count; i++) {
-		const struct tdm_exchange_record *record = &records[i];
+		const struct tdm_exchange_record *record = records[i];
 		struct sample sample = { .stamps = record->trace,
-			.seq = record->seq,
 			.bound_only = (record->marks & (TDM_MARK_PIPELINED | TDM_MARK_CODED)) != 0,
 			.believed = true };
 
-		if (i && record->seq == records[i - 1].seq &&
-			same_stamps(record, &records[i - 1])) {
+		if (i && record->seq == records[i - 1]->seq &&
+			same_stamps(record, records[i - 1])) {
 			est->quality.duplicates++;
 			continue;
 		}
@@ -255,8 +269,7 @@ static const struct sample *quickest(const struct estimate *est, const struct wi
 
 static double median_of(double *values, size_t count)
 {
-	qsort(values, count, sizeof(*values), compare_doubles);
-	return values[count / 2];
+	return order_nth(values, count, count / 2);
 }
 
 /*

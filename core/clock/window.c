@@ -9,14 +9,6 @@ enum {
 	STALLED = 50,      /* times the usual round trip: not slow, but stopped */
 };
 
-int compare_doubles(const void *a, const void *b)
-{
-	const double left = *(const double *)a;
-	const double right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* The value that most of a window's samples allow; those that do not are out. */
 static size_t vote(struct estimate *est, struct window *window)
 {
@@ -235,9 +227,8 @@ static bool find_usual(struct estimate *est)
 		}
 	}
 	if (count) {
-		qsort(values, count, sizeof(*values), compare_doubles);
-		est->round_trip_low = values[count / 10];
-		est->round_trip_middle = values[count / 2];
+		est->round_trip_middle = order_nth(values, count, count / 2);
+		est->round_trip_low = order_nth(values, count / 2 + 1, count / 10);
 	}
 	/*
 	 * Whoever stood still while it was under way (a pause, a migration) may stand on either side of a jump: its
@@ -270,8 +261,7 @@ static bool find_shrink(struct estimate *est)
 	for (size_t i = 0; i < est->window_count; i++) {
 		est->windows[i].shrink = widths[i];
 	}
-	qsort(widths, est->window_count, sizeof(*widths), compare_doubles);
-	est->usual_width = widths[est->window_count / 10];
+	est->usual_width = order_nth(widths, est->window_count, est->window_count / 10);
 	for (size_t i = 0; i < est->window_count; i++) {
 		struct window *window = &est->windows[i];
 		const double width =

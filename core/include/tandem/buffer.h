@@ -19,6 +19,9 @@ struct tdm_buffer {
 /** Makes room for @p count more bytes. @retval TDM_ERR_NOMEM The cap or memory is exhausted; nothing changed. */
 enum tdm_status tdm_buffer_reserve(struct tdm_buffer *buffer, size_t count);
 
+/** The same without room to grow, for a size that is known. */
+enum tdm_status tdm_buffer_reserve_exact(struct tdm_buffer *buffer, size_t count);
+
 /** Appends bytes. @retval TDM_ERR_NOMEM As above. */
 enum tdm_status tdm_buffer_append(struct tdm_buffer *buffer, const void *bytes, size_t count);
 
