@@ -251,11 +251,17 @@ static enum tdm_status prepare_environment(const struct options *options,
 	const struct syscalls_parts *parts, const char *log_path, struct tdm_error *err)
 {
 	char numbers[8 * 17] = "";
+	char sites_path[PATH_MAX + 32];
 	bool done = put_in_front("LD_PRELOAD", parts->preload, ":");
+
+	snprintf(sites_path, sizeof(sites_path), "%s.sites", log_path);
 
 	/* Without it every exec of a traced program lists its objects: 4 ms, and calls that are not its own. */
 	done &= setenv("LTTNG_UST_WITHOUT_BADDR_STATEDUMP", "1", 0) == 0;
+	/* LTTng's 3 s are too few on a busy machine: a program that goes on before would lose its beginning. */
+	done &= setenv("LTTNG_UST_REGISTER_TIMEOUT", "20000", 0) == 0;
 	done &= setenv("TANDEM_SYSCALLS_LOG", log_path, 1) == 0;
+	done &= setenv("TANDEM_SYSCALLS_SITES", sites_path, 1) == 0;
 	/* A program built with AddressSanitizer would not start with an object loaded before its runtime. */
 	done &= put_in_front("ASAN_OPTIONS", "verify_asan_link_order=0", ":");
 	if (!options->choice.all) {
@@ -311,6 +317,8 @@ static int report(struct cli_command *command, const struct options *options, co
 		syscalls_report_release(&found);
 		return cli_failed(command, &err);
 	}
+
+	found.all_chosen = options->choice.all && log_path;
 
 	const bool is_complete = syscalls_report_is_complete(&found);
 

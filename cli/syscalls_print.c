@@ -27,8 +27,11 @@ static struct sums sum(const struct syscalls_report *report)
 
 bool syscalls_report_is_complete(const struct syscalls_report *report)
 {
+	const struct sums sums = sum(report);
+
 	return !report->discarded_events && !report->discarded_packets &&
-	       !report->discarded_unknown && !sum(report).missed;
+	       !report->discarded_unknown && !sums.missed &&
+	       !(report->all_chosen && sums.not_chosen);
 }
 
 static void print_process(const struct syscalls_process *process, FILE *out)
@@ -66,6 +69,13 @@ void syscalls_report_print(const struct syscalls_report *report, bool each_proce
 		report->discarded_events,
 		report->discarded_unknown ? " and more that it did not count" : "",
 		report->discarded_packets, sums.missed);
+	if (report->all_chosen && sums.not_chosen) {
+		fprintf(out,
+			"lost: %" PRIu64
+			" calls made while LTTng did not record the program (not registered yet, or its "
+			"daemon gone)\n",
+			sums.not_chosen);
+	}
 	if (sums.unreported) {
 		fprintf(out,
 			"%" PRIu64

@@ -56,6 +56,7 @@ struct syscalls_report {
 	uint64_t entries, exits, notes; /* in the trace */
 	uint64_t discarded_events;
 	uint64_t discarded_packets;
+	bool all_chosen; /* by the caller: calls that were not chosen are calls that LTTng did not take */
 	bool discarded_unknown; /* the tracer lost some and does not know how many */
 };
 

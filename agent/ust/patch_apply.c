@@ -11,6 +11,7 @@
 
 struct tdm_patch_report tdm_patch_report;
 
+#define MADVISE_POPULATE_WRITE 23
 #define STUB_AREA_BYTES(sites) ((((size_t)(sites)*TDM_STUB_BYTES) + 4095) & ~(size_t)4095)
 /* Stubs must be within reach of a 32-bit jump of every site: a margin for the text itself. */
 #define REACH_BYTES (UINT64_C(0x7fffffff) - (64u << 20))
@@ -18,16 +19,9 @@ struct tdm_patch_report tdm_patch_report;
 /* Private memory of this object; the sites of libc are about 530. */
 static struct tdm_site_plan plans[TDM_SITES_MAX];
 
-struct text {
-	uint8_t *start;
-	size_t size_bytes;
-	size_t count; /* of plans, from first */
-	size_t first;
-};
-
 /* libc's text and the loader's. */
 struct texts {
-	struct text text[4];
+	struct tdm_text text[4];
 	size_t count;
 };
 
@@ -62,7 +56,7 @@ static int note_text(struct dl_phdr_info *info, size_t size, void *data)
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 
 		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X)) {
-			texts->text[texts->count++] = (struct text){
+			texts->text[texts->count++] = (struct tdm_text){
 				.start = (uint8_t *)(uintptr_t)(info->dlpi_addr + ph->p_vaddr),
 				.size_bytes = ph->p_memsz,
 			};
@@ -101,7 +95,7 @@ static uint32_t count_threads(void)
 }
 
 /* Memory for stubs that the text can reach; written first, executable afterwards, never both. */
-static uint8_t *map_near(const struct text *text, size_t size_bytes)
+static uint8_t *map_near(const struct tdm_text *text, size_t size_bytes)
 {
 	const uint64_t end =
 		((uint64_t)(uintptr_t)text->start + text->size_bytes + 4095) & ~4095ull;
@@ -113,7 +107,8 @@ static uint8_t *map_near(const struct text *text, size_t size_bytes)
 				      : end + away;
 			const long at = tdm_patch_syscall(SYS_mmap, (long)(hint & ~4095ull),
 				(long)size_bytes, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE,
+				-1, 0);
 
 			if (at < 0 && at > -4096) {
 				continue;
@@ -162,7 +157,66 @@ static void leave(const struct tdm_site_plan *plan)
 	tdm_patch_report.sites_found++;
 }
 
-static void patch_text(struct text *text)
+static uint8_t *page_of(const uint8_t *at)
+{
+	return (uint8_t *)((uintptr_t)at & ~(uintptr_t)4095);
+}
+
+static long protect(const struct tdm_text *text, int protection)
+{
+	uint8_t *const start = page_of(text->start);
+
+	return call3(SYS_mprotect, (long)(intptr_t)start,
+		(long)(text->start + text->size_bytes - start), protection);
+}
+
+int tdm_text_make_private(struct tdm_text *text, const struct tdm_site_plan *sites, bool is_fresh)
+{
+	uint8_t *const start = page_of(text->start);
+	uint8_t *run = NULL;
+	uint8_t *end = NULL;
+	const long error = protect(text, PROT_READ | PROT_WRITE);
+
+	if (error != 0) {
+		return (int)-error;
+	}
+	if (text->is_private) {
+		return 0;
+	}
+	text->is_private = true;
+	if (is_fresh) {
+		call3(SYS_madvise, (long)(intptr_t)start,
+			(long)(text->start + text->size_bytes - start), MADV_DONTNEED);
+	}
+	/* Run by run: a fault for each page costs more. Kernels before 5.14 refuse, and then the faults do it. */
+	for (size_t i = 0; i <= text->count; i++) {
+		const struct tdm_site_plan *plan = &sites[text->first + i];
+		uint8_t *const page =
+			i < text->count ? page_of(plan->patch_at ? plan->patch_at : plan->call)
+					: NULL;
+
+		if (i < text->count &&
+			(plan->way <= TDM_WAY_RESTORER || (page < end && page >= run))) {
+			continue;
+		}
+		if (page != end || !page) {
+			if (end > run) {
+				call3(SYS_madvise, (long)(intptr_t)run, end - run,
+					MADVISE_POPULATE_WRITE);
+			}
+			run = page;
+		}
+		end = page + 4096;
+	}
+	return 0;
+}
+
+void tdm_text_close(const struct tdm_text *text)
+{
+	protect(text, PROT_READ | PROT_EXEC);
+}
+
+static void patch_text(struct tdm_text *text)
 {
 	const size_t area_bytes = STUB_AREA_BYTES(text->count);
 	uint8_t *const area = text->count ? map_near(text, area_bytes) : NULL;
@@ -198,6 +252,7 @@ static void patch_text(struct text *text)
 		call3(SYS_munmap, (long)(intptr_t)area, (long)area_bytes, 0);
 		return;
 	}
+	tdm_text_make_private(text, plans, false);
 	for (size_t i = 0; i < text->count; i++) {
 		const struct tdm_site_plan *plan = &plans[text->first + i];
 
@@ -259,16 +314,44 @@ void tdm_patch_set_hooks(const struct tdm_patch_hooks *hooks)
 	}
 }
 
+static const char *find_variable(char **environment, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (char **at = environment; at && *at; at++) {
+		if (strncmp(*at, name, length) == 0) {
+			return *at + length;
+		}
+	}
+	return NULL;
+}
+
+static void find_sites(struct texts *texts)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < texts->count; i++) {
+		struct tdm_text *text = &texts->text[i];
+
+		text->first = total;
+		text->count = tdm_sites_find(text->start, text->size_bytes,
+			tdm_patch_report.threads > 1, plans + total, TDM_SITES_MAX - total);
+		total += text->count;
+	}
+}
+
 /*
  * Runs before every other constructor (initfirst): libc's own has not run, so nothing of libc but its
  * pure functions may be used here.
  */
-__attribute__((constructor)) static void patch_process(void)
+__attribute__((constructor)) static void patch_process(int argc, char **argv, char **environment)
 {
+	const char *const cache = find_variable(environment, "TANDEM_SYSCALLS_SITES=");
 	struct texts texts = { 0 };
-	size_t total = 0;
 	int error;
 
+	(void)argc;
+	(void)argv;
 	tdm_patch_report.threads = count_threads();
 	error = tdm_patch_may();
 	if (error) {
@@ -277,13 +360,12 @@ __attribute__((constructor)) static void patch_process(void)
 		return;
 	}
 	dl_iterate_phdr(note_text, &texts);
-	for (size_t i = 0; i < texts.count; i++) {
-		struct text *text = &texts.text[i];
-
-		text->first = total;
-		text->count = tdm_sites_find(text->start, text->size_bytes,
-			tdm_patch_report.threads > 1, plans + total, TDM_SITES_MAX - total);
-		total += text->count;
+	if (tdm_patch_report.threads > 1 || !cache ||
+		!tdm_sites_load(cache, texts.text, texts.count, plans, TDM_SITES_MAX)) {
+		find_sites(&texts);
+		if (cache && tdm_patch_report.threads == 1) {
+			tdm_sites_store(cache, texts.text, texts.count, plans);
+		}
 	}
 	for (size_t i = 0; i < texts.count; i++) {
 		patch_text(&texts.text[i]);

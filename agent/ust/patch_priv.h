@@ -32,6 +32,32 @@ struct tdm_site_plan {
 
 #define TDM_SITES_MAX 2048
 
+/* One executable segment and its plans: count of them, from first on. */
+struct tdm_text {
+	uint8_t *start;
+	size_t size_bytes;
+	size_t count;
+	size_t first;
+	bool is_private; /* its pages with sites are this process's own already */
+};
+
+/**
+ * Makes a text writable and its pages with sites private.
+ *
+ * @param is_fresh  Nobody has changed the text: its pages are dropped first, which saves a flush for each.
+ * @return 0, or the errno of the refusal.
+ */
+int tdm_text_make_private(struct tdm_text *text, const struct tdm_site_plan *sites, bool is_fresh);
+/** Makes it executable again. */
+void tdm_text_close(const struct tdm_text *text);
+
+/** Reads the plans of these texts from a file of tdm_sites_store(). False: there is none, or it is of others. */
+bool tdm_sites_load(const char *path, struct tdm_text *texts, size_t text_count,
+	struct tdm_site_plan *plans, size_t room);
+/** Writes them before the texts are changed. Failing is nothing to tell. */
+void tdm_sites_store(const char *path, const struct tdm_text *texts, size_t text_count,
+	const struct tdm_site_plan *plans);
+
 /**
  * Finds the system call sites of one text segment and how each can be taken over.
  *

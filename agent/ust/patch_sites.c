@@ -7,8 +7,8 @@
 #define JUMP_BYTES 5
 /* Numbers from here on are no system calls of x86_64: the bytes only look like a site. */
 #define NR_LIMIT 1024
-/* A jump of the same function comes from nearer than this. */
-#define NEAR_BYTES 2048
+/* Farther than a short jump reaches. */
+#define SHORT_BYTES 132
 
 /*
  * Does an instruction begin at this address? Decoding from a wrong byte falls into step with the true
@@ -41,31 +41,53 @@ static bool is_boundary(const uint8_t *text, const uint8_t *address)
 }
 
 /*
- * Is there anything in the neighbourhood that jumps to target? Every byte is tried as the beginning of
- * a jump. This may see jumps that are none, and then a site is taken over another way. Short jumps are
- * so often seen by chance that they must begin an instruction too.
+ * Where the long jumps of the text lead, one bit for each byte. Every byte is tried as the beginning of a
+ * jump: chance bytes set a few bits too many, and then a site is taken over another way. The whole text is
+ * looked at because compilers put cold parts of a function far away.
  */
+#define TARGET_BYTES (8u << 20)
+static uint64_t targets[TARGET_BYTES / 64];
+
+static void note_targets(const uint8_t *text, size_t size_bytes)
+{
+	memset(targets, 0, (size_bytes + 63) / 64 * sizeof(targets[0]));
+	for (size_t at = 0; at + 5 <= size_bytes; at++) {
+		const uint8_t op = text[at];
+		int32_t distance;
+
+		/* e8, e9, and 0f 8x, which is looked at from its second byte: the end is the same. */
+		if (op != 0xe9 && op != 0xe8 &&
+			((op & 0xf0) != 0x80 || at == 0 || text[at - 1] != 0x0f)) {
+			continue;
+		}
+		memcpy(&distance, text + at + 1, sizeof(distance));
+
+		const int64_t target = (int64_t)at + 5 + distance;
+
+		if (target >= 0 && (uint64_t)target < size_bytes) {
+			targets[target / 64] |= UINT64_C(1) << (target % 64);
+		}
+	}
+}
+
+/* Does anything jump to target? Short jumps by chance are so many that they must begin an instruction too. */
 static bool is_jump_target(const uint8_t *text, size_t size_bytes, const uint8_t *target)
 {
-	const uint8_t *const end = text + size_bytes;
-	const uint8_t *from = target - text > NEAR_BYTES ? target - NEAR_BYTES : text;
-	const uint8_t *const to = end - target > NEAR_BYTES ? target + NEAR_BYTES : end;
+	const size_t offset = (size_t)(target - text);
+	const uint8_t *from = offset > SHORT_BYTES ? target - SHORT_BYTES : text;
+	const uint8_t *const to =
+		size_bytes - offset > SHORT_BYTES ? target + SHORT_BYTES : text + size_bytes;
 
-	for (; from + 5 < to; from++) {
+	if (targets[offset / 64] >> (offset % 64) & 1) {
+		return true;
+	}
+	for (; from + 2 <= to; from++) {
 		const uint8_t op = from[0];
 
-		if (((op & 0xf0) == 0x70 || op == 0xeb) && from + 2 + (int8_t)from[1] == target &&
-			is_boundary(text, from)) {
+		/* jcc, jmp, loop and jrcxz with 8 bits. */
+		if (((op & 0xf0) == 0x70 || op == 0xeb || (op & 0xfc) == 0xe0) &&
+			from + 2 + (int8_t)from[1] == target && is_boundary(text, from)) {
 			return true;
-		}
-		if ((op & 0xf0) == 0x80 || op == 0xe8 || op == 0xe9) {
-			int32_t distance;
-
-			/* 0F 8x rel32 is looked at from its second byte: the end is the same. */
-			memcpy(&distance, from + 1, sizeof(distance));
-			if (from + 5 + distance == target) {
-				return true;
-			}
 		}
 	}
 	return false;
@@ -250,6 +272,12 @@ size_t tdm_sites_find(uint8_t *text, size_t size_bytes, bool in_place_only,
 	const __m128i second = _mm_set1_epi8(0x05);
 	size_t count = 0;
 
+	if (size_bytes > TARGET_BYTES) {
+		return 0; /* no libc is so large */
+	}
+	if (!in_place_only) {
+		note_targets(text, size_bytes);
+	}
 	for (size_t at = 0; at + 17 <= size_bytes && count < room; at += 16) {
 		const __m128i a = _mm_loadu_si128((const __m128i *)(text + at));
 		const __m128i b = _mm_loadu_si128((const __m128i *)(text + at + 1));
