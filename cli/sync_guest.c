@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sync_guest.h"
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include "sync_guest_priv.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,59 +19,12 @@ enum {
 	RARE_AFTER = 1 << 19,
 	SMALL_COUNT = 8,
 	LOG_RESERVE = 4096,
-	JUMPS_TOLD = 3, /* a peer that tells of more is not listened to so closely */
 	START_TRIES = 3,
 	START_PAUSE_MS = 500,
 	END_TRIES = 3,
 	END_PAUSE_US = 200000,
 	SAVE_COST_SHARE = 2000 /* saving takes at most this part of the time */
 };
-
-enum phase {
-	PHASE_STARTING,
-	PHASE_RUNNING,
-	PHASE_FAILED
-};
-
-struct sync_guest {
-	struct sync_guest_options options;
-	struct tdm_local_clock clock;
-	struct sync_log *log;
-	struct tdm_requester *requester;
-	struct sync_outcome outcome;
-	pthread_t thread;
-	bool has_thread;
-	int stop_fd;
-
-	pthread_mutex_t lock; /* phase and start_err */
-	pthread_cond_t changed;
-	enum phase phase;
-	struct tdm_error start_err;
-	bool is_lasting; /* the start failed for a reason that trying again does not change */
-	_Atomic uint64_t bound;
-
-	uint64_t sequence;
-	uint32_t burst_number;
-	uint32_t random;
-	uint32_t epoch; /* of the agent, at OPENED */
-	char boot_id[37];
-	const char *pending_epoch; /* the next sample is of another epoch, for this reason */
-	bool has_info;
-	uint64_t unix_offset, unix_width;
-	bool has_unix;
-	uint64_t saved_ns, save_cost_ns;
-	uint32_t back_off_ms;
-	bool was_hung;
-	uint32_t jumps_told;
-
-	/* KVM's numbers at the start; of use only while they stay so. */
-	struct kvm_tsc_vm *vms;
-	size_t vm_count;
-	bool vms_changed;
-};
-
-#define GUEST_INFO(guest, ...)    TDM_INFO((guest)->options.log, __VA_ARGS__)
-#define GUEST_WARNING(guest, ...) TDM_WARNING((guest)->options.log, __VA_ARGS__)
 
 struct sync_guest *sync_guest_create(
 	const struct sync_guest_options *options, struct tdm_error *err)
@@ -206,111 +156,6 @@ static void disconnect(struct sync_guest *guest)
 	}
 }
 
-/* One line of what the agent tells of its own clocks. */
-static void take_note(struct sync_guest *guest, const char *line, bool *saw_step)
-{
-	struct tdm_sandwich local;
-	uint64_t number, at, bound;
-	int64_t ticks;
-	char word[24];
-
-	if (sscanf(line, "l %" SCNu64 " %" SCNu64 " %" SCNu64, &local.outer, &local.inner,
-		    &local.width) == 3) {
-		if (local.outer < TDM_READING_MAX && local.inner < TDM_READING_MAX &&
-			local.width < TDM_READING_MAX) {
-			sync_log_add_local(guest->log, TDM_SIDE_GUEST, &local);
-		}
-	} else if (sscanf(line, "e %" SCNu64 " %" SCNu64 " %23s", &number, &at, word) == 3) {
-		char reason[24];
-
-		/* From the peer: no control characters to a terminal, no more lines than help. */
-		tdm_text_clean(reason, sizeof(reason), (const uint8_t *)word, strlen(word));
-		if (guest->jumps_told++ < JUMPS_TOLD) {
-			GUEST_WARNING(guest, "%s: its clock jumped: reason=\"%s\"",
-				guest->options.name, reason);
-		}
-		guest->epoch = (uint32_t)number;
-		if (at < TDM_READING_MAX) {
-			sync_log_add_epoch(guest->log, at, reason);
-		}
-	} else if (sscanf(line, "unix %" SCNd64 " %" SCNu64, &ticks, &bound) == 2) {
-		guest->unix_offset = (uint64_t)ticks;
-		guest->unix_width = bound;
-		guest->has_unix = true;
-	} else if (sscanf(line, "cpu %" SCNu64 " %" SCNd64 " %" SCNu64, &number, &ticks, &bound) ==
-		   3) {
-		if (number < UINT32_MAX && bound < TDM_READING_MAX) {
-			sync_log_add_cpu(guest->log, (uint32_t)number, ticks, bound);
-		}
-	} else if (strncmp(line, "wall-clock-step ", 16) == 0) {
-		*saw_step = true;
-	} else if (strncmp(line, "tsc-unstable ", 13) == 0 && !guest->outcome.is_unstable) {
-		guest->outcome.is_unstable = true;
-		GUEST_WARNING(guest,
-			"%s: its CPUs' TSCs drift apart (tsc-unstable): take another clock, e.g. -C mono",
-			guest->options.name);
-	}
-}
-
-static void take_notes(struct sync_guest *guest, const char *notes, size_t size, bool *saw_step)
-{
-	while (size > 0) {
-		const char *newline = memchr(notes, '\n', size);
-		const size_t length = newline ? (size_t)(newline - notes) : size;
-		char line[128];
-
-		if (length < sizeof(line)) {
-			memcpy(line, notes, length);
-			line[length] = '\0';
-			take_note(guest, line, saw_step);
-		}
-		notes += newline ? length + 1 : size;
-		size -= newline ? length + 1 : size;
-	}
-}
-
-/* The header of both files, once the first burst has told what it needs. */
-static enum tdm_status set_info(struct sync_guest *guest, bool stamps, struct tdm_error *err)
-{
-	const struct tdm_requester_peer *peer = tdm_requester_peer(guest->requester);
-	struct tdm_exchange_log_info info = { .host_clock = guest->options.clock,
-		.guest_uuid = peer->boot_id[0] ? peer->boot_id : NULL,
-		.guest_clock = guest->options.clock,
-		.host_unit_hz = 1000000000,
-		.guest_unit_hz = peer->unit_hz,
-		.stamps = stamps ? "kernel" : "user",
-		.rate_ppb = 100 };
-	char boot_id[37], made[32];
-	const time_t now = time(NULL);
-	struct tm parts;
-
-	tdm_clock_boot_id(boot_id);
-	info.host_uuid = boot_id;
-	strftime(made, sizeof(made), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-	info.made = made;
-	if (guest->clock.trace == TDM_CLOCK_TSC) {
-		info.host_unit_hz = tdm_clock_tsc_hz();
-	} else if (guest->clock.trace != TDM_CLOCK_MARKER) {
-		const struct tdm_sandwich now_unix =
-			tdm_clock_sandwich(guest->clock.trace, TDM_CLOCK_REAL);
-
-		info.epoch[TDM_SIDE_HOST] = (struct tdm_epoch_offset){ .is_known = true,
-			.offset_ns = (int64_t)(now_unix.inner - now_unix.outer),
-			.width_ns = now_unix.width };
-	}
-	if (guest->has_unix) {
-		info.epoch[TDM_SIDE_GUEST] = (struct tdm_epoch_offset){ .is_known = true,
-			.offset_ns = (int64_t)guest->unix_offset,
-			.width_ns = guest->unix_width };
-	}
-	guest->outcome.host_unit_hz = info.host_unit_hz;
-
-	const enum tdm_status status = sync_log_set_info(guest->log, &info, err);
-
-	guest->has_info = status == TDM_OK;
-	return status;
-}
-
 /* KVM's numbers, read with each burst: one that changed is a migration or a write to the TSC. */
 static void look_at_kvm(struct sync_guest *guest)
 {
@@ -389,12 +234,12 @@ static enum tdm_status take_burst(
 	if (guest->options.kernel_stamps && !result->has_stamps && guest->burst_number == 0) {
 		guest->outcome.lacks_stamps = true;
 	}
-	take_notes(guest, result->notes, result->notes_bytes, &saw_step);
+	sync_guest_take_notes(guest, result->notes, result->notes_bytes, &saw_step);
 	if (result->sample_count == 0) {
 		return TDM_OK;
 	}
 	if (!guest->has_info) {
-		const enum tdm_status status = set_info(guest, result->has_stamps, err);
+		const enum tdm_status status = sync_guest_set_info(guest, result->has_stamps, err);
 
 		if (status != TDM_OK) {
 			return status;
