@@ -22,7 +22,7 @@ struct request {
 	char filters[TDM_STREAM_MAX_EVENTS][TDM_VALUE_MAX + 1];
 	size_t event_count;
 	char clock[TDM_VALUE_MAX + 1];
-	uint64_t buffer_kib, kallsyms, may_miss, plain;
+	uint64_t buffer_kib, kallsyms, may_miss, plain, live;
 };
 
 static bool is_allowed(void *user, const char *system, const char *event)
@@ -50,6 +50,7 @@ static enum tdm_status parse_request(
 	tdm_record_find_number(text, size, TDM_STREAM_KEY_BUFFER, 0, &request->buffer_kib);
 	tdm_record_find_number(text, size, TDM_STREAM_KEY_KALLSYMS, 0, &request->kallsyms);
 	tdm_record_find_number(text, size, TDM_STREAM_KEY_MAY_MISS, 0, &request->may_miss);
+	tdm_record_find_number(text, size, TDM_STREAM_KEY_LIVE, 0, &request->live);
 	tdm_record_find_number(text, size, TDM_STREAM_KEY_PLAIN, 0, &request->plain);
 	if (!request->event_count ||
 		!tdm_record_find(text, size, TDM_STREAM_KEY_CLOCK, 0, request->clock)) {
@@ -264,6 +265,10 @@ static enum tdm_status control_session(
 	}
 	if (session) {
 		session->control_fd = peer->fd;
+		session->live = request->live != 0;
+		if (tdm_clock_by_name(request->clock, &session->clock, NULL) != TDM_OK) {
+			session->clock = TDM_CLOCK_MARKER;
+		}
 	}
 	if (status != TDM_OK) {
 		tdm_link_refuse(peer->link, err->text);

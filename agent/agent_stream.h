@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <tandem/clocks.h>
 #include <tandem/stream.h>
 #include <tandem/tap.h>
 
@@ -25,7 +26,9 @@ struct stream_session {
 	char token[2 * TDM_STREAM_TOKEN_BYTES + 1];
 	struct tdm_tap *tap;
 	bool sealed;
-	unsigned int users; /* connections that hold it; guarded by the list's lock */
+	bool live;            /* also pages that are not full, and empty ones that tell the time */
+	enum tdm_clock clock; /* of its stamps; for live */
+	unsigned int users;   /* connections that hold it; guarded by the list's lock */
 	_Atomic int state;
 	int control_fd; /* of the control connection, for tdm_socket_abort() */
 	int wake_fd;    /* eventfd: readable once the state has left RUNNING, for good */

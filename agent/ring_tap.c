@@ -7,6 +7,7 @@
 #include <tandem/page_seal.h>
 
 enum {
+	LIVE_MS = 100, /* for viewers */
 	POLL_MS = 250, /* rings are also looked at this often, full or not; never for each event */
 	STALL_MS = 120000, /* a host that takes nothing for so long has gone */
 	TAKE_BYTES =
@@ -72,23 +73,51 @@ static enum tdm_status send_full_pages(struct ring_tap *tap, struct tdm_error *e
 	}
 }
 
-/* The pages that are not full, once tracing is off; then the end. */
+/* One page of tap->pages. */
+static enum tdm_status send_page(struct ring_tap *tap, struct tdm_error *err)
+{
+	if (tap->seal) {
+		return send_sealed(tap, tap->page_bytes, false, err);
+	}
+	tap->session->sent_bytes += tap->page_bytes;
+	return tdm_socket_send(
+		tap->fd, tap->pages, tap->page_bytes, tdm_deadline_ns(STALL_MS), err);
+}
+
+/* The pages that are not full. TDM_AGAIN: the ring is empty. */
+static enum tdm_status send_partial_pages(struct ring_tap *tap, struct tdm_error *err)
+{
+	enum tdm_status status = TDM_OK;
+
+	while (status == TDM_OK) {
+		status = tdm_ring_read(tap->ring, tap->pages, err);
+		if (status == TDM_OK) {
+			status = send_page(tap, err);
+		}
+	}
+	return status;
+}
+
+/* For viewers: everything up to now, and that it is everything. */
+static enum tdm_status send_up_to_now(struct ring_tap *tap, struct tdm_error *err)
+{
+	const uint64_t now = tdm_clock_read(tap->session->clock);
+	const enum tdm_status status = send_partial_pages(tap, err);
+
+	if (status != TDM_AGAIN || now == 0) {
+		return status == TDM_AGAIN ? TDM_OK : status;
+	}
+	tdm_ring_empty_page(tap->ring, tap->pages, now);
+	return send_page(tap, err);
+}
+
+/* What is left once tracing is off; then the end. */
 static enum tdm_status send_rest(struct ring_tap *tap, struct tdm_error *err)
 {
 	enum tdm_status status = send_full_pages(tap, err);
 
-	while (status == TDM_OK) {
-		status = tdm_ring_read(tap->ring, tap->pages, err);
-		if (status != TDM_OK) {
-			break;
-		}
-		if (tap->seal) {
-			status = send_sealed(tap, tap->page_bytes, false, err);
-		} else {
-			tap->session->sent_bytes += tap->page_bytes;
-			status = tdm_socket_send(tap->fd, tap->pages, tap->page_bytes,
-				tdm_deadline_ns(STALL_MS), err);
-		}
+	if (status == TDM_OK) {
+		status = send_partial_pages(tap, err);
 	}
 	if (status != TDM_AGAIN) {
 		return status;
@@ -137,7 +166,7 @@ static void wait_for_pages(const struct ring_tap *tap, int stop_fd)
 		{ .fd = tdm_ring_poll_fd(tap->ring), .events = POLLIN },
 	};
 
-	poll(fds, 3, POLL_MS);
+	poll(fds, 3, tap->session->live ? LIVE_MS : POLL_MS);
 }
 
 static bool is_readable(int fd)
@@ -157,6 +186,9 @@ enum tdm_status ring_tap_run(struct stream_session *session, struct tdm_link *li
 		wait_for_pages(&tap, stop_fd);
 		if (session->state == STREAM_RUNNING) {
 			status = send_full_pages(&tap, err);
+			if (status == TDM_OK && session->live) {
+				status = send_up_to_now(&tap, err);
+			}
 		}
 	}
 	if (status == TDM_OK && session->state == STREAM_STOPPED) {

@@ -4,7 +4,9 @@
 #include "record_guests.h"
 #include "record_host.h"
 #include "record_options.h"
+#include "record_serve.h"
 #include "run_command.h"
+#include "sync_serve.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@ static const char help[] =
 	"      --stamps user|kernel  stamps of time exchanges (default: user)\n"
 	"      --target-bound NS exit with 3 where a guest's clock is known less well\n"
 	"  -b, --buffer-kib N    ring buffer of each CPU in KiB (default: 4096)\n"
+	"      --serve ADDR      serve viewers (tandem view tandem://ADDR/*) and the guests' corrections\n"
 	"      --pid PID         only this task of the host; may be repeated\n"
 	"  -c, --follow          with --pid or COMMAND: only it and what it forks\n"
 	"      --time SECONDS    end after this time\n"
@@ -55,6 +58,9 @@ struct session {
 	struct record_spool *spool;
 	struct record_host *host;
 	struct record_guests *guests;
+	struct tdm_secret secret; /* of the service */
+	struct sync_serve *service;
+	struct record_serve *viewers;
 	bool incomplete;
 };
 
@@ -86,6 +92,64 @@ static void choose_ties(struct session *session)
 	}
 }
 
+static void take_viewer(void *user, struct tdm_link *link, const char *who, bool may_view,
+	const struct tdm_open *open)
+{
+	record_serve_take(user, link, who, may_view, open);
+}
+
+/* The service, before the guests: it gets what becomes known of their clocks from the first burst on. */
+static enum tdm_status open_service(struct session *session, struct tdm_error *err)
+{
+	const struct record_options *options = &session->options;
+	const char **names = calloc(options->guest_count + 1, sizeof(*names));
+	struct tdm_address address;
+	char text[320];
+	enum tdm_status status =
+		tdm_address_parse(options->serve, TDM_ADDRESS_LISTEN, &address, err);
+
+	if (status == TDM_OK && options->secret_file) {
+		status = tdm_secret_load(options->secret_file, &session->secret, err);
+	}
+	session->viewers = record_serve_create(&session->command.log);
+	if (status == TDM_OK && (!names || !session->viewers)) {
+		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory for the service");
+	}
+	for (size_t i = 0; status == TDM_OK && i < options->guest_count; i++) {
+		names[i] = options->guests[i].name;
+	}
+	if (status == TDM_OK) {
+		session->service = sync_serve_create(&address, names, options->guest_count,
+			&session->secret, &session->command.log, err);
+		status = session->service ? TDM_OK : err->status;
+	}
+	if (status == TDM_OK) {
+		tdm_address_print(&address, text, sizeof(text));
+		TDM_INFO(&session->command.log, "Serving: address=\"%s\"", text);
+	}
+	free(names);
+	return status;
+}
+
+/* All machines are prepared: viewers may come. */
+static enum tdm_status open_to_viewers(struct session *session, struct tdm_error *err)
+{
+	enum tdm_status status = record_serve_add(session->viewers, session->spool, err);
+
+	for (size_t i = 0; status == TDM_OK; i++) {
+		struct record_spool *spool = record_guests_spool(session->guests, i);
+
+		if (!spool) {
+			break;
+		}
+		status = record_serve_add(session->viewers, spool, err);
+	}
+	if (status == TDM_OK) {
+		sync_serve_set_streams(session->service, take_viewer, session->viewers);
+	}
+	return status;
+}
+
 static enum tdm_status prepare_guests(struct session *session, struct tdm_error *err)
 {
 	const struct record_guests_options options = {
@@ -93,6 +157,7 @@ static enum tdm_status prepare_guests(struct session *session, struct tdm_error 
 		.dir = session->dir,
 		.clock = session->clock,
 		.host_ties = &session->ties,
+		.serve = session->service,
 		.log = &session->command.log,
 	};
 	const enum tdm_status status = record_guests_create(&options, &session->guests, err);
@@ -127,8 +192,8 @@ static enum tdm_status prepare_host(struct session *session, struct tdm_error *e
 		.follow_children = options->follow_children,
 	};
 
-	status = record_host_create(&tap_options, options->kallsyms, session->spool,
-		&session->command.log, &session->host, err);
+	status = record_host_create(&tap_options, options->kallsyms, options->serve != NULL,
+		session->spool, &session->command.log, &session->host, err);
 	if (status != TDM_OK) {
 		record_spool_remove(session->spool);
 	}
@@ -215,6 +280,9 @@ static enum tdm_status stop(struct session *session, struct tdm_error *err)
 	if (record_host_failed(session->host, &reason)) {
 		incomplete(session, reason.text);
 	}
+	if (session->viewers) {
+		record_serve_end(session->viewers);
+	}
 	session->incomplete |= !record_guests_finish(session->guests, session->command.quiet);
 	if (status == TDM_OK) {
 		size_t guest_count = 0;
@@ -258,8 +326,14 @@ static int record(struct session *session)
 		session->dir = out_dir_create(session->options.dir, &err);
 		status = session->dir ? prepare_host(session, &err) : err.status;
 	}
+	if (status == TDM_OK && session->options.serve) {
+		status = open_service(session, &err);
+	}
 	if (status == TDM_OK) {
 		status = prepare_guests(session, &err);
+		if (status == TDM_OK && session->options.serve) {
+			status = open_to_viewers(session, &err);
+		}
 		if (status != TDM_OK) {
 			record_spool_remove(session->spool);
 		}
@@ -297,6 +371,8 @@ int tdm_record_main(int argc, char **argv)
 				 : record(&session);
 	}
 	run_command_release_all(&session.run);
+	sync_serve_destroy(session.service);
+	record_serve_destroy(session.viewers);
 	record_guests_destroy(session.guests);
 	record_host_destroy(session.host);
 	record_spool_close(session.spool);

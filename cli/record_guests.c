@@ -23,6 +23,7 @@ struct member {
 	bool is_tracecmd;
 	struct record_tracecmd *tracecmd;
 	struct tdm_vcpu *vcpus; /* owned */
+	struct record_guests *guests;
 };
 
 struct record_guests {
@@ -58,6 +59,7 @@ static enum tdm_status make_request(
 		.buffer_kib = record->buffer_kib,
 		.kallsyms = record->kallsyms,
 		.may_miss = member->spec->events.count == 0,
+		.live = record->serve != NULL,
 		.plain = record->plain_data,
 	};
 	return TDM_OK;
@@ -141,6 +143,7 @@ enum tdm_status record_guests_create(const struct record_guests_options *options
 	}
 	for (size_t i = 0; i < made->count && status == TDM_OK; i++) {
 		made->members[i].spec = &record->guests[i];
+		made->members[i].guests = made;
 		status = init_member(made, &made->members[i], err);
 	}
 	if (status != TDM_OK) {
@@ -149,6 +152,14 @@ enum tdm_status record_guests_create(const struct record_guests_options *options
 	}
 	*guests = made;
 	return TDM_OK;
+}
+
+static void serve_lines(void *user, const char *text, size_t text_bytes)
+{
+	const struct member *member = user;
+	const size_t index = (size_t)(member - member->guests->members);
+
+	sync_serve_lines(member->guests->options.serve, index, text, text_bytes);
 }
 
 static enum tdm_status start_clock(
@@ -164,6 +175,8 @@ static enum tdm_status start_clock(
 		.dir = guests->options.dir,
 		.target_bound_ns = guests->options.record->target_bound_ns,
 		.log = guests->options.log,
+		.lines = guests->options.serve ? serve_lines : NULL,
+		.user = member,
 	};
 
 	member->clock = sync_guest_create(&options, err);
@@ -204,12 +217,17 @@ static enum tdm_status start_tracecmd(
 	return record_tracecmd_create(&options, &member->tracecmd, err);
 }
 
+static struct record_spool *spool_of(const struct member *member)
+{
+	return member->is_tracecmd ? record_tracecmd_spool(member->tracecmd)
+				   : record_guest_spool(member->pages);
+}
+
 /* What the host's file says of a guest: its id, and which of our threads run its CPUs. */
 static enum tdm_status describe(struct record_guests *guests, size_t index, struct tdm_error *err)
 {
 	struct member *member = &guests->members[index];
-	struct record_spool *spool = member->is_tracecmd ? record_tracecmd_spool(member->tracecmd)
-							 : record_guest_spool(member->pages);
+	struct record_spool *spool = spool_of(member);
 	const uint32_t cpu_count = record_spool_cpus(spool);
 
 	member->vcpus = calloc(cpu_count, sizeof(*member->vcpus));
@@ -255,6 +273,11 @@ enum tdm_status record_guests_prepare(struct record_guests *guests, struct tdm_e
 		}
 	}
 	return status;
+}
+
+struct record_spool *record_guests_spool(struct record_guests *guests, size_t index)
+{
+	return index < guests->count ? spool_of(&guests->members[index]) : NULL;
 }
 
 enum tdm_status record_guests_start(struct record_guests *guests, struct tdm_error *err)
@@ -373,8 +396,7 @@ static bool finish_member(struct record_guests *guests, struct member *member, b
 {
 	const char *name = member->spec->name;
 	const struct member_result result = wait_member(member);
-	struct record_spool *spool = member->is_tracecmd ? record_tracecmd_spool(member->tracecmd)
-							 : record_guest_spool(member->pages);
+	struct record_spool *spool = spool_of(member);
 	struct tdm_timeline *corrections = record_load_corrections(guests->options.dir, name);
 	struct tdm_error err = { 0 };
 	const enum tdm_status status =

@@ -7,6 +7,7 @@
 
 #include "record_guest.h"
 #include "record_options.h"
+#include "sync_serve.h"
 
 struct record_guests;
 
@@ -16,6 +17,7 @@ struct record_guests_options {
 	const char *dir;
 	const char *clock;
 	const struct record_ties *host_ties;
+	struct sync_serve *serve; /* gets what becomes known of the clocks; NULL = nobody */
 	const struct tdm_log *log;
 };
 
@@ -25,6 +27,9 @@ enum tdm_status record_guests_create(const struct record_guests_options *options
 
 /** Connects to all at once; clocks first: a start burst and the texts of each. */
 enum tdm_status record_guests_prepare(struct record_guests *guests, struct tdm_error *err);
+
+/** The spool of each guest in turn, NULL behind the last; after record_guests_prepare(). */
+struct record_spool *record_guests_spool(struct record_guests *guests, size_t index);
 
 /** Turns tracing on everywhere. */
 enum tdm_status record_guests_start(struct record_guests *guests, struct tdm_error *err);

@@ -7,10 +7,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/clocks.h>
 #include <unistd.h>
 
 enum {
 	MAX_WORKERS = 16,
+	LIVE_MS = 100,
 	POLL_MS = 200, /* rings are also looked at this often, full or not */
 	WRITE_TIMEOUT_MS = 30000
 };
@@ -22,11 +24,14 @@ struct worker {
 	pthread_t thread;
 	bool runs;
 	struct pollfd *polls;
+	void *page; /* for live */
 };
 
 struct record_host {
 	struct tdm_tap *tap;
 	struct record_spool *spool;
+	bool live;
+	enum tdm_clock clock;
 	const struct tdm_log *log;
 	struct tdm_trace_meta meta;
 	struct tdm_ring **rings; /* NULL for a CPU that is offline */
@@ -64,6 +69,55 @@ static bool move_full_pages(struct record_host *host, uint32_t cpu)
 	return status == TDM_OK;
 }
 
+static enum tdm_status write_page(
+	struct record_host *host, uint32_t cpu, const void *page, struct tdm_error *err)
+{
+	const uint32_t page_bytes = tdm_tap_page_bytes(host->tap);
+	ssize_t done;
+
+	do {
+		done = write(record_spool_fd(host->spool, cpu), page, page_bytes);
+	} while (done < 0 && errno == EINTR);
+	if (done != (ssize_t)page_bytes) {
+		return tdm_fail_errno(err, done < 0 ? errno : ENOSPC,
+			"pages of CPU %" PRIu32 " of the host", cpu);
+	}
+	atomic_fetch_add(&host->bytes, page_bytes);
+	return TDM_OK;
+}
+
+/* The pages that are not full. */
+static enum tdm_status drain_ring(
+	struct record_host *host, uint32_t cpu, void *page, struct tdm_error *err)
+{
+	enum tdm_status status;
+
+	while ((status = tdm_ring_read(host->rings[cpu], page, err)) == TDM_OK) {
+		status = write_page(host, cpu, page, err);
+		if (status != TDM_OK) {
+			return status;
+		}
+	}
+	return status == TDM_AGAIN ? TDM_OK : status;
+}
+
+/* For viewers: everything up to now, and that it is everything. */
+static bool move_up_to_now(struct record_host *host, uint32_t cpu, void *page)
+{
+	const uint64_t now = tdm_clock_read(host->clock);
+	struct tdm_error err = { 0 };
+	enum tdm_status status = drain_ring(host, cpu, page, &err);
+
+	if (status == TDM_OK && now) {
+		tdm_ring_empty_page(host->rings[cpu], page, now);
+		status = write_page(host, cpu, page, &err);
+	}
+	if (status != TDM_OK) {
+		note_failure(host, &err);
+	}
+	return status == TDM_OK;
+}
+
 static void *run_worker(void *argument)
 {
 	struct worker *worker = argument;
@@ -79,10 +133,12 @@ static void *run_worker(void *argument)
 	}
 	while (!atomic_load(&host->stopping)) {
 		/* Woken by the kernel when a ring is half full, never for each event; else by the clock. */
-		poll(worker->polls, count, POLL_MS);
+		poll(worker->polls, count, host->live ? LIVE_MS : POLL_MS);
 		for (uint32_t cpu = worker->index; cpu < host->cpu_count;
 			cpu += host->worker_count) {
-			if (host->rings[cpu] && !move_full_pages(host, cpu)) {
+			if (host->rings[cpu] &&
+				(!move_full_pages(host, cpu) ||
+					(host->live && !move_up_to_now(host, cpu, worker->page)))) {
 				return NULL;
 			}
 		}
@@ -119,15 +175,16 @@ static enum tdm_status make_workers(struct record_host *host, struct tdm_error *
 			.host = host,
 			.index = i,
 			.polls = calloc(host->cpu_count / count + 1, sizeof(struct pollfd)),
+			.page = malloc(tdm_tap_page_bytes(host->tap)),
 		};
-		if (!host->workers[i].polls) {
+		if (!host->workers[i].polls || !host->workers[i].page) {
 			return tdm_fail(err, TDM_ERR_NOMEM, "no memory for recording threads");
 		}
 	}
 	return TDM_OK;
 }
 
-enum tdm_status record_host_create(const struct tdm_tap_options *options, bool kallsyms,
+enum tdm_status record_host_create(const struct tdm_tap_options *options, bool kallsyms, bool live,
 	struct record_spool *spool, const struct tdm_log *log, struct record_host **host,
 	struct tdm_error *err)
 {
@@ -137,6 +194,10 @@ enum tdm_status record_host_create(const struct tdm_tap_options *options, bool k
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a recorder");
 	}
 	made->spool = spool;
+	made->live = live;
+	if (tdm_clock_by_name(options->clock, &made->clock, NULL) != TDM_OK) {
+		made->clock = TDM_CLOCK_MARKER;
+	}
 	made->log = log;
 	pthread_mutex_init(&made->failure_lock, NULL);
 
@@ -206,29 +267,6 @@ bool record_host_failed(struct record_host *host, struct tdm_error *err)
 	return failed;
 }
 
-/* The pages that are not full, once tracing is off. */
-static enum tdm_status drain_ring(
-	struct record_host *host, uint32_t cpu, void *page, struct tdm_error *err)
-{
-	const int fd = record_spool_fd(host->spool, cpu);
-	const uint32_t page_bytes = tdm_tap_page_bytes(host->tap);
-	enum tdm_status status;
-
-	while ((status = tdm_ring_read(host->rings[cpu], page, err)) == TDM_OK) {
-		ssize_t done;
-
-		do {
-			done = write(fd, page, page_bytes);
-		} while (done < 0 && errno == EINTR);
-		if (done != (ssize_t)page_bytes) {
-			return tdm_fail_errno(err, done < 0 ? errno : ENOSPC,
-				"last pages of CPU %" PRIu32 " of the host", cpu);
-		}
-		atomic_fetch_add(&host->bytes, page_bytes);
-	}
-	return status == TDM_AGAIN ? TDM_OK : status;
-}
-
 static void sum_counts(struct record_host *host)
 {
 	for (uint32_t cpu = 0; cpu < host->cpu_count; cpu++) {
@@ -293,6 +331,7 @@ void record_host_destroy(struct record_host *host)
 			pthread_join(host->workers[i].thread, NULL);
 		}
 		free(host->workers[i].polls);
+		free(host->workers[i].page);
 	}
 	for (uint32_t cpu = 0; host->rings && cpu < host->cpu_count; cpu++) {
 		tdm_ring_close(host->rings[cpu]);

@@ -14,9 +14,10 @@ struct record_host;
 /**
  * Makes the instance, collects texts and opens the rings; tracing is still off.
  *
+ * @param live   Also move pages that are not full, and write empty ones that tell the time: for viewers.
  * @param spool  Borrowed until record_host_destroy(); gets its CPUs and texts.
  */
-enum tdm_status record_host_create(const struct tdm_tap_options *options, bool kallsyms,
+enum tdm_status record_host_create(const struct tdm_tap_options *options, bool kallsyms, bool live,
 	struct record_spool *spool, const struct tdm_log *log, struct record_host **host,
 	struct tdm_error *err);
 

@@ -11,6 +11,7 @@ enum {
 	OPT_PID,
 	OPT_PLAIN_DATA,
 	OPT_SECRET_FILE,
+	OPT_SERVE,
 	OPT_SIZE,
 	OPT_STAMPS,
 	OPT_TARGET_BOUND,
@@ -32,6 +33,7 @@ static const struct option long_options[] = {
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "plain-data", no_argument, NULL, OPT_PLAIN_DATA },
 	{ "secret-file", required_argument, NULL, OPT_SECRET_FILE },
+	{ "serve", required_argument, NULL, OPT_SERVE },
 	{ "stamps", required_argument, NULL, OPT_STAMPS },
 	{ "target-bound", required_argument, NULL, OPT_TARGET_BOUND },
 	{ "size-mib", required_argument, NULL, OPT_SIZE },
@@ -148,6 +150,9 @@ static int parse_own(struct record_options *options, struct cli_command *command
 		return add_pid(options, (int32_t)number) ? -1 : TDM_EXIT_FAILED;
 	case OPT_PLAIN_DATA:
 		options->plain_data = true;
+		return -1;
+	case OPT_SERVE:
+		options->serve = optarg;
 		return -1;
 	case OPT_SECRET_FILE:
 		options->secret_file = optarg;

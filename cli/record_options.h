@@ -29,6 +29,7 @@ struct record_options {
 	struct cli_named_list guest_names; /* NAME=ADDR as given */
 	struct record_guest_spec *guests;  /* owned */
 	size_t guest_count;
+	const char *serve; /* address of the service; NULL = none */
 	const char *secret_file;
 	bool plain_data;
 	bool kernel_stamps;

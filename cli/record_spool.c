@@ -356,6 +356,25 @@ struct record_spool *record_spool_open(const char *dir, const char *name, struct
 	return spool;
 }
 
+static uint64_t pages_bytes(const struct record_spool *spool, uint32_t cpu)
+{
+	struct stat status;
+
+	return spool->fds[cpu] >= 0 && fstat(spool->fds[cpu], &status) == 0
+		       ? (uint64_t)status.st_size
+		       : 0;
+}
+
+uint64_t record_spool_cpu_bytes(const struct record_spool *spool, uint32_t cpu)
+{
+	return pages_bytes(spool, cpu);
+}
+
+const struct tdm_trace_meta *record_spool_meta(const struct record_spool *spool)
+{
+	return &spool->meta;
+}
+
 uint32_t record_spool_cpus(const struct record_spool *spool)
 {
 	return spool->cpu_count;
@@ -437,15 +456,6 @@ enum tdm_status record_spool_save_prefix(
 
 	return status == TDM_OK ? write_file(spool, "prefix", prefix->bytes, prefix->size, err)
 				: status;
-}
-
-static uint64_t pages_bytes(const struct record_spool *spool, uint32_t cpu)
-{
-	struct stat status;
-
-	return spool->fds[cpu] >= 0 && fstat(spool->fds[cpu], &status) == 0
-		       ? (uint64_t)status.st_size
-		       : 0;
 }
 
 uint64_t record_spool_bytes(const struct record_spool *spool)

@@ -60,6 +60,12 @@ enum tdm_status record_spool_save_prefix(
 /** Bytes of pages of all CPUs that are on disk. */
 uint64_t record_spool_bytes(const struct record_spool *spool);
 
+/** Bytes of one CPU's pages that are on disk; the last page may be a part. Thread-safe. */
+uint64_t record_spool_cpu_bytes(const struct record_spool *spool, uint32_t cpu);
+
+/** The texts as last saved; of a prefix only its numbers. */
+const struct tdm_trace_meta *record_spool_meta(const struct record_spool *spool);
+
 uint32_t record_spool_cpus(const struct record_spool *spool);
 const char *record_spool_name(const struct record_spool *spool);
 const struct record_ties *record_spool_ties(const struct record_spool *spool);

@@ -31,6 +31,7 @@ struct reader {
 	struct tdm_link *link;
 	struct feed *feed; /* NULL while greeting */
 	char who[96];
+	bool is_root; /* on this machine */
 	size_t at;
 	struct tdm_buffer out; /* one frame on its way */
 	size_t out_at;
@@ -50,6 +51,9 @@ struct sync_serve {
 	bool is_ending;
 	struct reader *readers;
 	size_t reader_count;
+	void (*take_stream)(void *user, struct tdm_link *link, const char *who, bool may_view,
+		const struct tdm_open *open);
+	void *take_user;
 };
 
 static void watch(struct sync_serve *serve, struct reader *reader, int operation)
@@ -69,7 +73,8 @@ static void accept_reader(struct sync_serve *serve)
 
 	while (tdm_socket_accept(serve->listener, &fd, &peer, &err) == TDM_OK) {
 		const struct tdm_link_options options = { .secret = serve->secret,
-			.capabilities = TDM_CAN_CORRECTIONS,
+			.capabilities =
+				TDM_CAN_CORRECTIONS | (serve->take_stream ? TDM_CAN_STREAM : 0),
 			/* Whoever is on this machine may read how its clocks run. */
 			.wants_proof = serve->secret && !peer.is_loopback };
 		struct reader *reader = calloc(1, sizeof(*reader));
@@ -85,6 +90,7 @@ static void accept_reader(struct sync_serve *serve)
 			continue;
 		}
 		snprintf(reader->who, sizeof(reader->who), "%s", peer.text);
+		reader->is_root = peer.kind == TDM_ADDRESS_UNIX && peer.uid == 0;
 		reader->since_ns = tdm_now_ns();
 		reader->next = serve->readers;
 		serve->readers = reader;
@@ -130,6 +136,24 @@ static const char *open_feed(
 	return status == TDM_OK ? NULL : "no memory";
 }
 
+/* OPEN for a stream is somebody else's; the reader is left without its link. */
+static bool hand_over(
+	struct sync_serve *serve, struct reader *reader, const struct tdm_frame *frame)
+{
+	struct tdm_open open;
+
+	if (!serve->take_stream || frame->type != TDM_FRAME_OPEN ||
+		tdm_open_get(frame->body, frame->size_bytes, &open, NULL) != TDM_OK ||
+		open.purpose != TDM_PURPOSE_STREAM) {
+		return false;
+	}
+	epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, tdm_link_fd(reader->link), NULL);
+	serve->take_stream(serve->take_user, reader->link, reader->who,
+		reader->is_root || tdm_link_is_proven(reader->link), &open);
+	reader->link = NULL;
+	return true;
+}
+
 static void read_from(struct sync_serve *serve, struct reader *reader)
 {
 	struct tdm_error err = { 0 };
@@ -140,6 +164,10 @@ static void read_from(struct sync_serve *serve, struct reader *reader)
 		status = tdm_link_next(reader->link, &frame, &err);
 	}
 	if (status == TDM_AGAIN) {
+		return;
+	}
+	if (status == TDM_OK && !reader->feed && hand_over(serve, reader, &frame)) {
+		reader->is_gone = true;
 		return;
 	}
 	if (status == TDM_OK && !reader->feed) {
@@ -376,6 +404,15 @@ static void wake(struct sync_serve *serve)
 	if (write(serve->wake_fd, &one, sizeof(one)) < 0) {
 		return; /* it is awake */
 	}
+}
+
+void sync_serve_set_streams(struct sync_serve *serve,
+	void (*take)(void *user, struct tdm_link *link, const char *who, bool may_view,
+		const struct tdm_open *open),
+	void *user)
+{
+	serve->take_user = user;
+	serve->take_stream = take;
 }
 
 void sync_serve_lines(struct sync_serve *serve, size_t guest, const char *text, size_t text_bytes)

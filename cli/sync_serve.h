@@ -26,6 +26,17 @@ struct sync_serve *sync_serve_create(struct tdm_address *address, const char *co
 	size_t name_count, const struct tdm_secret *secret, const struct tdm_log *log,
 	struct tdm_error *err);
 
+/**
+ * Also takes connections that were opened for a stream.
+ *
+ * @param take  Gets the link, which is its own from then on, and whether its peer may see more than corrections: one that
+ *              has proven the secret, or root on this machine. From the service's thread. Set before anybody connects.
+ */
+void sync_serve_set_streams(struct sync_serve *serve,
+	void (*take)(void *user, struct tdm_link *link, const char *who, bool may_view,
+		const struct tdm_open *open),
+	void *user);
+
 /** Adds whole lines to a guest's text. Thread-safe. */
 void sync_serve_lines(struct sync_serve *serve, size_t guest, const char *text, size_t text_bytes);
 

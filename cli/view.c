@@ -3,6 +3,7 @@
  * view.c - tandem view: host and guests on one corrected timeline, as text.
  */
 #include "plugin_find.h"
+#include "view_live.h"
 #include "view_plan.h"
 #include <stdlib.h>
 #include <string.h>
@@ -299,6 +300,8 @@ int tdm_view_main(int argc, char **argv)
 	};
 	struct cli_command command;
 	struct view_options options = { .names = "ftrace" };
+	struct view_live_urls urls = { 0 };
+	struct tdm_error err = { 0 };
 	int exit_status = -1;
 	int value;
 
@@ -315,9 +318,13 @@ int tdm_view_main(int argc, char **argv)
 	if (exit_status < 0 && options.inputs.count == 0) {
 		exit_status = cli_usage_fault(&command, "no inputs");
 	}
+	if (exit_status < 0 && view_live_expand(&options, &urls, &err) != TDM_OK) {
+		exit_status = cli_failed(&command, &err);
+	}
 	if (exit_status < 0) {
 		exit_status = show(&command, &options);
 	}
+	view_live_release(&urls);
 	cli_named_release(&options.inputs);
 	cli_named_release(&options.corrections);
 	cli_named_release(&options.offsets);

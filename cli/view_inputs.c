@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view_inputs.h"
+#include "view_live.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,6 +180,16 @@ static enum tdm_status give_corrections(
 		struct view_input *input = &inputs->items[i];
 
 		if (input->is_host || *input->corrections) {
+			continue;
+		}
+		/* Who serves the pages serves the corrections too. */
+		if (input->kind == VIEW_LIVE_TANDEM) {
+			const enum tdm_status status = view_live_service(
+				input->path, input->corrections, sizeof(input->corrections), err);
+
+			if (status != TDM_OK) {
+				return status;
+			}
 			continue;
 		}
 		bool found = find_beside(input->path, input->name, input->corrections);

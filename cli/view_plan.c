@@ -72,6 +72,11 @@ static enum tdm_status find_epoch(struct plan *plan, struct tdm_error *err)
 	for (size_t i = 0; i < plan->inputs->count; i++) {
 		const struct view_input *input = &plan->inputs->items[i];
 
+		if (input->is_host && input->kind == VIEW_LIVE_TANDEM) {
+			/* Its stamps are the trace clock's own readings. */
+			plan->has_epoch = true;
+			return TDM_OK;
+		}
 		if (input->is_host && (input->kind == VIEW_TRACEDAT || input->kind == VIEW_PERF)) {
 			return epoch_of_file(plan, input, err);
 		}
@@ -233,24 +238,50 @@ static enum tdm_status add_live_lttng(
 		plan, input, add(plan, VIEW_SOURCE, input, "ctf", "lttng-live", params), 1, err);
 }
 
+/* Source -> muxer -> [filter] -> muxer: how many CPUs the machine has is not known before it is connected to. */
+static enum tdm_status connect_live(
+	struct plan *plan, const struct view_input *input, size_t source, struct tdm_error *err)
+{
+	size_t last = source;
+
+	if (source == VIEW_NONE) {
+		return no_memory(err);
+	}
+	if (!input->is_host && *input->corrections) {
+		const size_t own_muxer =
+			add(plan, VIEW_FILTER, input, "utils", "muxer", bt_value_map_create());
+
+		last = add(
+			plan, VIEW_FILTER, input, "tandem", "clock", filter_params(plan, input, 1));
+		if (own_muxer == VIEW_NONE || last == VIEW_NONE ||
+			!view_graph_connect(plan->graph, source, own_muxer) ||
+			!view_graph_connect(plan->graph, own_muxer, last)) {
+			return no_memory(err);
+		}
+	}
+	return view_graph_connect(plan->graph, last, plan->muxer) ? TDM_OK : no_memory(err);
+}
+
 static enum tdm_status add_live_tandem(
 	struct plan *plan, const struct view_input *input, struct tdm_error *err)
 {
 	bt_value *params = bt_value_map_create();
 
 	if (!params || bt_value_map_insert_string_entry(params, "url", input->path) != INSERTED ||
+		bt_value_map_insert_string_entry(params, "names", plan->options->names) !=
+			INSERTED ||
+		(!plan->options->no_print &&
+			bt_value_map_insert_bool_entry(params, "print", BT_TRUE) != INSERTED) ||
+		(!plan->options->no_symbols &&
+			bt_value_map_insert_bool_entry(params, "symbols", BT_TRUE) != INSERTED) ||
 		(plan->options->secret_file &&
 			bt_value_map_insert_string_entry(
 				params, "secret-file", plan->options->secret_file) != INSERTED)) {
 		bt_value_put_ref(params);
 		return no_memory(err);
 	}
-	/* It corrects itself. */
-	struct view_input plain = *input;
-
-	plain.corrections[0] = '\0';
-	return connect_guest(
-		plan, &plain, add(plan, VIEW_SOURCE, input, "tandem", "live", params), 1, err);
+	return connect_live(
+		plan, input, add(plan, VIEW_SOURCE, input, "tandem", "live", params), err);
 }
 
 static enum tdm_status add_perf(

@@ -6,6 +6,7 @@
 #include "compat.h"
 #include "sink/text_sink.h"
 #include "source/src_component.h"
+#include "source/src_live.h"
 #include "source/src_perf.h"
 #include "source/src_tracedat.h"
 #include "tandem_version.h"
@@ -64,6 +65,22 @@ BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
 	perf, src_iterator_finalize);
 BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
 	perf, src_iterator_seek_beginning, src_iterator_can_seek_beginning);
+
+BT_PLUGIN_SOURCE_COMPONENT_CLASS(live, src_iterator_next);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_DESCRIPTION(
+	live, "Follow one machine of a recording that runs (tandem record --serve).");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_HELP(
+	live, "See babeltrace2-source.tandem.live(7) for its parameters.");
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_INITIALIZE_METHOD(live, src_live_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_FINALIZE_METHOD(live, src_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_QUERY_METHOD(live, src_live_query);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(live, src_live_mip_versions);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD(
+	live, src_iterator_initialize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_FINALIZE_METHOD(
+	live, src_iterator_finalize);
+BT_PLUGIN_SOURCE_COMPONENT_CLASS_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHODS(
+	live, src_iterator_seek_beginning, src_iterator_can_seek_beginning);
 
 BT_PLUGIN_SINK_COMPONENT_CLASS(text, text_sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(

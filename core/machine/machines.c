@@ -226,6 +226,33 @@ out:
 	return status;
 }
 
+enum tdm_status tdm_machines_of_trace(struct tdm_trace *trace, const char *name,
+	const struct tdm_log *log, struct tdm_machines **machines, struct tdm_error *err)
+{
+	struct tdm_machines *made = calloc(1, sizeof(*made));
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!made || !entry || !tdm_machine_name_is_valid(name)) {
+		tdm_trace_close(trace);
+		free(made);
+		free(entry);
+		return made && entry ? tdm_fail(err, TDM_ERR_RANGE,
+					       "\"%s\" is no name for a machine", name)
+				     : tdm_fail(err, TDM_ERR_NOMEM, "no memory for a machine");
+	}
+	made->log = log;
+	made->entries = entry;
+	made->count = 1;
+	entry->machine.trace = trace;
+	entry->machine.path = tdm_trace_get_info(trace)->path;
+	entry->machine.tie = TDM_TIE_SELF;
+	entry->machine.is_host = strcmp(name, TDM_HOST_NAME) == 0;
+	snprintf(entry->machine.name, sizeof(entry->machine.name), "%s", name);
+	make_clock_uuid(&entry->machine);
+	*machines = made;
+	return TDM_OK;
+}
+
 void tdm_machines_close(struct tdm_machines *machines)
 {
 	if (!machines) {

@@ -10,6 +10,15 @@ enum {
 	TEXTS_MAX_BYTES = TDM_META_MAX_BYTES + (8 << 20)
 };
 
+static enum tdm_status put_machine(
+	struct tdm_buffer *open, const char *machine, struct tdm_error *err)
+{
+	const bool failed = tdm_open_put(open, TDM_PURPOSE_STREAM, 0) != TDM_OK ||
+			    tdm_record_add(open, TDM_STREAM_KEY_MACHINE, machine) != TDM_OK;
+
+	return failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for a request") : TDM_OK;
+}
+
 static enum tdm_status put_request(
 	struct tdm_buffer *open, const struct tdm_stream_request *request, struct tdm_error *err)
 {
@@ -40,6 +49,7 @@ static enum tdm_status put_request(
 		  TDM_OK;
 	failed |= tdm_record_add(open, TDM_STREAM_KEY_MAY_MISS, request->may_miss ? "1" : "0") !=
 		  TDM_OK;
+	failed |= tdm_record_add(open, TDM_STREAM_KEY_LIVE, request->live ? "1" : "0") != TDM_OK;
 	failed |= tdm_record_add(open, TDM_STREAM_KEY_PLAIN, request->plain ? "1" : "0") != TDM_OK;
 	return failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for a request") : TDM_OK;
 }
@@ -89,7 +99,8 @@ struct tdm_stream *tdm_stream_create(const struct tdm_stream_options *options,
 		.capabilities = TDM_CAN_STREAM };
 	stream->timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
 
-	enum tdm_status status = put_request(&open, request, err);
+	enum tdm_status status = request->machine ? put_machine(&open, request->machine, err)
+						  : put_request(&open, request, err);
 
 	if (status == TDM_OK) {
 		status = tdm_link_open(&stream->address, &stream->link_options, &open,
@@ -233,4 +244,90 @@ enum tdm_status tdm_stream_receive_end(struct tdm_stream *stream, struct tdm_tra
 	}
 	tdm_trace_meta_release(&late);
 	return status;
+}
+
+enum tdm_status tdm_stream_next_page(
+	struct tdm_stream *stream, struct tdm_stream_page *page, struct tdm_error *err)
+{
+	enum {
+		FIXED_BYTES = 8
+	};
+	struct tdm_frame frame;
+	enum tdm_status status = tdm_link_next(stream->link, &frame, err);
+
+	if (status == TDM_AGAIN) {
+		status = tdm_link_fill(stream->link, err);
+		if (status == TDM_END) {
+			return tdm_fail(err, TDM_ERR_PEER, "the recorder went away");
+		}
+		if (status == TDM_OK) {
+			status = tdm_link_next(stream->link, &frame, err);
+		}
+	}
+	if (status != TDM_OK) {
+		return status;
+	}
+	if (frame.type == TDM_STREAM_END) {
+		return TDM_END;
+	}
+	if (frame.type != TDM_STREAM_PAGE ||
+		frame.size_bytes != FIXED_BYTES + stream->info.page_bytes) {
+		return tdm_fail(err, TDM_ERR_PEER,
+			"the recorder sent a frame of type %u with %" PRIu32
+			" bytes, wanted a page of %" PRIu32,
+			frame.type, frame.size_bytes, stream->info.page_bytes);
+	}
+	page->cpu = tdm_load_u32(frame.body, false);
+	page->lost_pages = tdm_load_u32(frame.body + 4, false);
+	page->bytes = frame.body + FIXED_BYTES;
+	return TDM_OK;
+}
+
+enum tdm_status tdm_stream_list(
+	const struct tdm_stream_options *options, struct tdm_buffer *names, struct tdm_error *err)
+{
+	const struct tdm_link_options link_options = {
+		.secret = options->secret,
+		.capabilities = TDM_CAN_STREAM,
+	};
+	const uint32_t timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+	struct tdm_buffer open = { 0 };
+	struct tdm_link *link = NULL;
+	struct tdm_opened opened;
+	char name[TDM_VALUE_MAX + 1];
+	enum tdm_status status = put_machine(&open, "*", err);
+
+	if (status == TDM_OK) {
+		status = tdm_link_open(options->address, &link_options, &open,
+			tdm_deadline_ns(timeout_ms), &link, &opened, err);
+	}
+	for (unsigned int i = 0; status == TDM_OK && tdm_record_find(opened.text, opened.text_bytes,
+							     TDM_STREAM_KEY_MACHINE, i, name);
+		i++) {
+		status = tdm_buffer_printf(names, "%s\n", name);
+	}
+	tdm_link_destroy(link);
+	tdm_buffer_release(&open);
+	return status;
+}
+
+enum tdm_status tdm_stream_parse_url(
+	const char *url, struct tdm_address *address, const char **name, struct tdm_error *err)
+{
+	static const char scheme[] = "tandem://";
+	const size_t scheme_bytes = sizeof(scheme) - 1;
+	const char *slash = strrchr(url, '/');
+	char text[TDM_HOST_MAX + 32];
+
+	if (strncmp(url, scheme, scheme_bytes) != 0 || slash < url + scheme_bytes || !slash[1]) {
+		return tdm_fail(err, TDM_ERR_FORMAT,
+			"\"%s\": wanted tandem://HOST[:PORT]/NAME or tandem://unix:PATH/NAME", url);
+	}
+
+	const char *from = url + scheme_bytes;
+
+	snprintf(text, sizeof(text), "%s%.*s",
+		strncmp(from, "unix:", 5) == 0 ? "" : "tcp:", (int)(slash - from), from);
+	*name = slash + 1;
+	return tdm_address_parse(text, TDM_ADDRESS_CONNECT, address, err);
 }

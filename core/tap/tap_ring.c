@@ -284,3 +284,9 @@ enum tdm_status tdm_ring_read(struct tdm_ring *ring, void *page, struct tdm_erro
 	memset((uint8_t *)page + done, 0, ring->page_bytes - (size_t)done);
 	return TDM_OK;
 }
+
+void tdm_ring_empty_page(const struct tdm_ring *ring, void *page, uint64_t time)
+{
+	memset(page, 0, ring->page_bytes);
+	memcpy(page, &time, sizeof(time));
+}

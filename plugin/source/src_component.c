@@ -270,6 +270,9 @@ static void destroy(struct src_component *component)
 	free(component->ports);
 	free(component->members);
 	tdm_machines_close(component->machines);
+	if (component->connection) {
+		component->kind->close(component->connection);
+	}
 	free(component);
 }
 
@@ -287,8 +290,10 @@ bt_component_class_initialize_method_status src_initialize(
 	report_init(&component->report, kind->class_name,
 		bt_component_get_logging_level(bt_self_component_as_component(self_component)));
 
-	enum tdm_status status =
-		src_open_machines(kind, params, &component->report.log, &component->machines, &err);
+	enum tdm_status status = kind->open
+					 ? kind->open(component, params, &err)
+					 : src_open_machines(kind, params, &component->report.log,
+						   &component->machines, &err);
 
 	if (status == TDM_OK) {
 		status = make_members(component, self, params, &err);

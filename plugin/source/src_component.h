@@ -13,6 +13,8 @@
 #include "report.h"
 #include <tandem/machines.h>
 
+struct src_component;
+
 /* What one source class is, apart from the others. */
 struct src_kind {
 	const char *class_name; /* e.g. "source.tandem.tracedat" */
@@ -22,6 +24,10 @@ struct src_kind {
 	bool takes_folders; /* a folder can be an input */
 	const struct param_rule *rules;
 	size_t rule_count;
+	/* How its machines are opened, where not from files; may keep something in component->connection. */
+	enum tdm_status (*open)(
+		struct src_component *component, const bt_value *params, struct tdm_error *err);
+	void (*close)(void *connection);
 };
 
 /* One machine of a component. */
@@ -53,6 +59,7 @@ struct src_component {
 	struct src_port *ports;
 	size_t port_count;
 	size_t iterators_open; /* made and not yet at their end */
+	void *connection;      /* of a live source; NULL for files */
 };
 
 /* Methods. The kind is given where babeltrace2 does not know the component yet. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/cursor.h>
+#include <tandem/live_trace.h>
 #include <tandem/task_names.h>
 
 /*
@@ -337,6 +338,23 @@ static bt_message *ending_message(struct iterator *it)
 	return bt_message_stream_end_create(it->self, it->port->stream);
 }
 
+/*
+ * A live stream has nothing now: says how far it is complete, so that the muxer need not wait for it. TDM_AGAIN where that is
+ * no further than was said before.
+ */
+static enum tdm_status inactivity(struct iterator *it, bt_message **message)
+{
+	uint64_t time_ns = 0;
+
+	if (!tdm_reader_progress(it->reader, &time_ns) || src_clock_value(time_ns) <= it->last_ns) {
+		return TDM_AGAIN;
+	}
+	it->last_ns = src_clock_value(time_ns);
+	*message = bt_message_message_iterator_inactivity_create(
+		it->self, it->class->clock_class, it->last_ns);
+	return TDM_OK;
+}
+
 /* One message. TDM_OK with *message NULL: no memory. */
 static enum tdm_status next_message(
 	struct iterator *it, bt_message **message, struct tdm_error *err)
@@ -357,7 +375,7 @@ static enum tdm_status next_message(
 		const enum tdm_status status = fetch(it, err);
 
 		if (status == TDM_AGAIN) {
-			return TDM_AGAIN;
+			return inactivity(it, message);
 		}
 		if (status == TDM_ERR_NOMEM) {
 			return status;

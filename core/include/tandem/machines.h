@@ -92,6 +92,15 @@ enum tdm_status tdm_machines_open(const struct tdm_machine_input *inputs, size_t
 	struct tdm_machines **machines, struct tdm_error *err);
 void tdm_machines_close(struct tdm_machines *machines);
 
+/**
+ * The one machine of a trace that is open already, e.g. a live one.
+ *
+ * @param trace  Taken: closed with the machines, on failure at once.
+ * @param name   What it is called; "host" makes it the host. Copied.
+ */
+enum tdm_status tdm_machines_of_trace(struct tdm_trace *trace, const char *name,
+	const struct tdm_log *log, struct tdm_machines **machines, struct tdm_error *err);
+
 size_t tdm_machines_count(const struct tdm_machines *machines);
 const struct tdm_machine *tdm_machines_at(const struct tdm_machines *machines, size_t index);
 

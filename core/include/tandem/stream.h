@@ -22,6 +22,7 @@ enum tdm_stream_frame {
 	TDM_STREAM_STARTED,       /* server: tracing is on */
 	TDM_STREAM_STOP,          /* client: stop, send what is left */
 	TDM_STREAM_END, /* server: text lines of what was lost; texts that are new follow */
+	TDM_STREAM_PAGE, /* server, to a viewer: u32 CPU, u32 pages left out before it, the page; little endian */
 };
 
 enum {
@@ -31,7 +32,11 @@ enum {
 };
 
 /* Keys of the lines of OPEN and OPENED, see docs/sync-protocol. */
-#define TDM_STREAM_KEY_EVENT    "event"      /* a pattern; may be repeated */
+#define TDM_STREAM_KEY_EVENT "event" /* a pattern; may be repeated */
+#define TDM_STREAM_KEY_MACHINE \
+	"machine" /* viewers: whose recording; in OPENED of "*" one line each */
+#define TDM_STREAM_KEY_LIVE \
+	"live" /* 1 = also pages that are not full, and empty ones as time goes by */
 #define TDM_STREAM_KEY_FILTER   "filter"     /* of the event of the same number; "-" = none */
 #define TDM_STREAM_KEY_CLOCK    "clock"      /* ftrace's name */
 #define TDM_STREAM_KEY_BUFFER   "buffer-kib" /* of each CPU */
@@ -52,6 +57,8 @@ struct tdm_stream_event {
 };
 
 struct tdm_stream_request {
+	const char *
+		machine; /* view this machine of a recording that runs; then nothing else is looked at */
 	const struct tdm_stream_event *events;
 	size_t event_count;
 	const char *clock;
@@ -59,6 +66,7 @@ struct tdm_stream_request {
 	bool kallsyms;
 	bool may_miss; /* a pattern may match nothing there, as long as one matches something */
 	bool plain;    /* pages unsealed over TCP too */
+	bool live;     /* pages come several times a second, full or not */
 };
 
 struct tdm_stream_options {
@@ -106,6 +114,39 @@ struct tdm_stream_end {
 /** Waits for the agent's farewell; texts that are only complete now replace those in @p meta. */
 enum tdm_status tdm_stream_receive_end(struct tdm_stream *stream, struct tdm_trace_meta *meta,
 	struct tdm_stream_end *end, struct tdm_error *err);
+
+/* One page as a viewer receives it. */
+struct tdm_stream_page {
+	uint32_t cpu, lost_pages;
+	const uint8_t *bytes; /* info's page_bytes; borrowed until the next call on the stream */
+};
+
+/**
+ * Viewers, after tdm_stream_start(): the next page, without waiting.
+ *
+ * @retval TDM_AGAIN     None is there.
+ * @retval TDM_END       The recording is over.
+ * @retval TDM_ERR_PEER  The recorder went away or broke the protocol.
+ */
+enum tdm_status tdm_stream_next_page(
+	struct tdm_stream *stream, struct tdm_stream_page *page, struct tdm_error *err);
+
+/**
+ * Takes "tandem://HOST[:PORT]/NAME" or "tandem://unix:PATH/NAME" apart.
+ *
+ * @param name  Receives where NAME begins inside @p url.
+ * @retval TDM_ERR_FORMAT  It is neither.
+ */
+enum tdm_status tdm_stream_parse_url(
+	const char *url, struct tdm_address *address, const char **name, struct tdm_error *err);
+
+/**
+ * Names of the machines that a recorder serves.
+ *
+ * @param names  Receives them, each ended by a newline. Appended.
+ */
+enum tdm_status tdm_stream_list(
+	const struct tdm_stream_options *options, struct tdm_buffer *names, struct tdm_error *err);
 
 /** The control connection's descriptor: readable when the agent has gone or has something to say. */
 int tdm_stream_fd(const struct tdm_stream *stream);

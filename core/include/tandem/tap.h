@@ -147,4 +147,12 @@ enum tdm_status tdm_ring_take(
  */
 enum tdm_status tdm_ring_read(struct tdm_ring *ring, void *page, struct tdm_error *err);
 
+/**
+ * Makes a page without records: it says that the CPU's records up to @p time have all been moved.
+ *
+ * @param page  Room for tdm_tap_page_bytes().
+ * @param time  Reading of the trace clock, taken before the ring was found empty.
+ */
+void tdm_ring_empty_page(const struct tdm_ring *ring, void *page, uint64_t time);
+
 #endif
