@@ -147,10 +147,27 @@ static double bulge(const struct estimate *est, const struct stretch *stretch, s
 	return most;
 }
 
+/* Right beside the last window that is sure of its side the break may be already: what either side says holds. */
+static void add_unsure(struct points *points, const struct estimate *est,
+	const struct stretch *stretch, const struct stretch *other, uint64_t guest, double more)
+{
+	const double x = place_x(est, guest);
+	double low;
+	double high;
+	double other_low;
+	double other_high;
+
+	bound_at(est, stretch, x, &low, &high);
+	bound_at(est, other, x, &other_low, &other_high);
+	add(points, est, guest, bound_estimate_at(est, stretch, x), fmin(low, other_low) - more,
+		fmax(high, other_high) + more);
+}
+
 static void add_windows(
 	struct points *points, const struct estimate *est, const struct stretch *stretch)
 {
 	const size_t end = stretch->first + stretch->count;
+	const size_t sure_end = stretch->sure_first + stretch->sure_count;
 
 	for (size_t i = stretch->first; i < end; i++) {
 		const struct window *window = &est->windows[i];
@@ -162,8 +179,16 @@ static void add_windows(
 		if (i + 1 < end) {
 			more = fmax(more, bulge(est, stretch, i, i + 1));
 		}
-		add(points, est, place_guest(est, window->x), window->y, window->low - more,
-			window->high + more);
+
+		const uint64_t guest = place_guest(est, window->x);
+
+		if (i > stretch->first && i == stretch->sure_first) {
+			add_unsure(points, est, stretch, stretch - 1, guest - 1, more);
+		}
+		add(points, est, guest, window->y, window->low - more, window->high + more);
+		if (i + 1 < end && i + 1 == sure_end) {
+			add_unsure(points, est, stretch, stretch + 1, guest + 1, more);
+		}
 	}
 }
 

@@ -98,6 +98,13 @@ def small_step(r):
     return Case(G, exchanges(G, r, *paths('user'), 100, G.pieces[-1][-1][1] / S, **FULL))
 
 
+@case(40, 31_000, 12_000, 2.0)
+def step_under_load(r):
+    """a jump while one way is loaded: the bursts that show it come seconds later, the bound covers what lies between"""
+    G = Guest(); G.run(int((60 + r.random()) * S), 3e-6); G.jump(dh=30_000); G.run(60 * S, 3e-6); G.freeze()
+    return Case(G, exchanges(G, r, *paths('user'), 100, G.pieces[-1][-1][1] / S, extra=lambda t: (300_000, 2_000) if 155 < t < 166 else (0, 0), **FULL))
+
+
 @case(300, 9_500, 22_000, 2.0)
 def tiny_step(r):
     """6 us: nothing contradicts, the bound must hold nevertheless"""
