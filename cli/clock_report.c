@@ -2,6 +2,8 @@
 #include "clock_report.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <tandem/utf8.h>
 
 /* A time in ns, in the unit that a reader likes. */
 static const char *time_text(double ns, char room[32])
@@ -85,19 +87,25 @@ void cli_json_string(FILE *out, const char *text)
 		fputs("null", out);
 		return;
 	}
-	fputc('"', out);
-	for (; *text; text++) {
-		const unsigned char byte = (unsigned char)*text;
+	struct tdm_buffer shown = { 0 };
 
-		if (byte == '"' || byte == '\\') {
-			fprintf(out, "\\%c", byte);
-		} else if (byte < ' ' || byte == 0x7f) {
-			fprintf(out, "\\u%04x", byte);
-		} else {
-			fputc(byte, out);
+	fputc('"', out);
+	/* JSON is UTF-8; a file's bytes need not be. */
+	if (tdm_utf8_append_shown(&shown, (const uint8_t *)text, strlen(text)) == TDM_OK) {
+		for (size_t i = 0; i < shown.size; i++) {
+			const unsigned char byte = shown.bytes[i];
+
+			if (byte == '"' || byte == '\\') {
+				fprintf(out, "\\%c", byte);
+			} else if (byte < ' ' || byte == 0x7f) {
+				fprintf(out, "\\u%04x", byte);
+			} else {
+				fputc(byte, out);
+			}
 		}
 	}
 	fputc('"', out);
+	tdm_buffer_release(&shown);
 }
 
 /* Segments with their kinds and places, doubt ranges. */

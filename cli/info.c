@@ -3,6 +3,7 @@
  * info.c - tandem info: what is in the inputs, and how well their clocks are known.
  */
 #include "causality.h"
+#include "info_clock.h"
 #include "info_report.h"
 #include "options.h"
 #include <stdlib.h>
@@ -10,12 +11,15 @@
 
 static const char help[] =
 	"Usage: tandem info [OPTION]... [NAME=]INPUT...\n"
-	"Tells what is in traces: machines, clocks, buffers, events of each CPU, losses, how the clocks are tied.\n"
+	"Tells what is in traces: machines, clocks, buffers, events of each CPU, losses, how the clocks are tied; and of exchange\n"
+	"logs and corrections files, how well two clocks are known.\n"
 	"\n"
 	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file\n"
 	"  --causality                contradictions between a host and its guests instead: guest events while the guest\n"
 	"                             did not run, packets received before they were sent; also for LTTng's traces\n"
 	"  --offset NAME=NS           with --causality: put NAME on its host's clock by hand\n"
+	"  --plot FILE.svg            draw an exchange log or a corrections file, or the one with the other's estimate: offset,\n"
+	"                             bound, doubt ranges and steps\n"
 	"  --json                     the same as JSON\n"
 	"  -q, --quiet                no warnings on stderr\n"
 	"  -h, --help                 this text\n"
@@ -23,12 +27,15 @@ static const char help[] =
 	"\n"
 	"Exit status: 0 all could be read, 1 nothing could, 2 usage, 3 some could not.\n"
 	"\n"
-	"Example: tandem info trace.dat trace-guest.dat\n";
+	"Examples: tandem info trace.dat trace-guest.dat\n"
+	"          tandem info --plot web.svg web.exchanges\n";
 
 struct info_options {
 	struct cli_named_list inputs;
 	struct cli_named_list corrections;
 	struct cli_named_list offsets;
+	struct cli_named_list clocks; /* inputs that are exchange logs or corrections files */
+	const char *plot;
 	bool json, causality;
 };
 
@@ -119,7 +126,27 @@ static int tell_end(const struct cli_command *command, const struct info *info)
 	return complete ? TDM_EXIT_DONE : TDM_EXIT_INCOMPLETE;
 }
 
-static void write_report(const struct info_options *options, const struct info *info)
+/* Reports the clock files where they stand in the output: behind the machines, if there are any. */
+static int report_clocks(
+	const struct cli_command *command, const struct info_options *options, bool is_alone)
+{
+	if (!options->json) {
+		if (!is_alone) {
+			fputc('\n', stdout);
+		}
+		return info_clock_report(command, &options->clocks, false, options->plot);
+	}
+	fputs(is_alone ? "{\n  \"clocks\": [\n" : ",\n  \"clocks\": [\n", stdout);
+
+	const int status = info_clock_report(command, &options->clocks, true, options->plot);
+
+	fputs(is_alone ? "\n  ]\n}\n" : "\n  ]", stdout);
+	return status;
+}
+
+/* @return The exit status of what was reported besides the machines. */
+static int write_report(const struct cli_command *command, const struct info_options *options,
+	const struct info *info)
 {
 	if (!options->json) {
 		for (size_t i = 0; i < info->count; i++) {
@@ -128,7 +155,8 @@ static void write_report(const struct info_options *options, const struct info *
 			}
 			info_text_machine(stdout, &info->scanned[i], info->machines);
 		}
-		return;
+		return options->clocks.count ? report_clocks(command, options, false)
+					     : TDM_EXIT_DONE;
 	}
 
 	struct json_writer json = { .out = stdout };
@@ -139,7 +167,18 @@ static void write_report(const struct info_options *options, const struct info *
 		info_json_machine(&json, &info->scanned[i], info->machines);
 	}
 	json_array_end(&json);
+
+	const int status =
+		options->clocks.count ? report_clocks(command, options, false) : TDM_EXIT_DONE;
+
 	json_object_end(&json);
+	return status;
+}
+
+/* Of two parts: failed only where both are. */
+static int worse_of(int one, int other)
+{
+	return one == other ? one : TDM_EXIT_INCOMPLETE;
 }
 
 static int report(const struct cli_command *command, const struct info_options *options)
@@ -148,10 +187,17 @@ static int report(const struct cli_command *command, const struct info_options *
 	struct tdm_error err = { TDM_OK, "" };
 	int exit_status;
 
+	if (options->inputs.count == 0) {
+		return report_clocks(command, options, true);
+	}
 	if (open_machines(options, &command->log, &info.machines, &err) == TDM_OK &&
 		scan_all(&info, &err) == TDM_OK) {
-		write_report(options, &info);
+		const int clocks = write_report(command, options, &info);
+
 		exit_status = tell_end(command, &info);
+		if (options->clocks.count) {
+			exit_status = worse_of(exit_status, clocks);
+		}
 	} else {
 		exit_status = cli_failed(command, &err);
 	}
@@ -163,13 +209,36 @@ static int report(const struct cli_command *command, const struct info_options *
 	return exit_status;
 }
 
+/* Takes the clock files out of the inputs. @return False without memory. */
+static bool part_clocks(struct info_options *options)
+{
+	size_t kept = 0;
+
+	options->clocks.items = calloc(options->inputs.count + 1, sizeof(*options->clocks.items));
+	if (!options->clocks.items) {
+		return false;
+	}
+	for (size_t i = 0; i < options->inputs.count; i++) {
+		const struct cli_named input = options->inputs.items[i];
+
+		if (info_clock_is_one(input.text)) {
+			options->clocks.items[options->clocks.count++] = input;
+		} else {
+			options->inputs.items[kept++] = input;
+		}
+	}
+	options->inputs.count = kept;
+	return true;
+}
+
 int tdm_info_main(int argc, char **argv)
 {
 	enum {
 		OPT_JSON = CLI_OPT_OWN,
 		OPT_CORRECTIONS,
 		OPT_CAUSALITY,
-		OPT_OFFSET
+		OPT_OFFSET,
+		OPT_PLOT
 	};
 	static const struct option long_options[] = {
 		CLI_COMMON_OPTIONS,
@@ -177,6 +246,7 @@ int tdm_info_main(int argc, char **argv)
 		{ "corrections", required_argument, NULL, OPT_CORRECTIONS },
 		{ "causality", no_argument, NULL, OPT_CAUSALITY },
 		{ "offset", required_argument, NULL, OPT_OFFSET },
+		{ "plot", required_argument, NULL, OPT_PLOT },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct cli_command command;
@@ -191,6 +261,8 @@ int tdm_info_main(int argc, char **argv)
 			options.json = true;
 		} else if (value == OPT_CAUSALITY) {
 			options.causality = true;
+		} else if (value == OPT_PLOT) {
+			options.plot = optarg;
 		} else if (value == OPT_OFFSET) {
 			if (!cli_named_add(&options.offsets, optarg)) {
 				exit_status = TDM_EXIT_FAILED;
@@ -211,6 +283,13 @@ int tdm_info_main(int argc, char **argv)
 	if (exit_status < 0 && options.inputs.count == 0) {
 		exit_status = cli_usage_fault(&command, "no inputs");
 	}
+	if (exit_status < 0 && !options.causality && !part_clocks(&options)) {
+		exit_status = TDM_EXIT_FAILED;
+	}
+	if (exit_status < 0 && options.plot && options.clocks.count == 0) {
+		exit_status = cli_usage_fault(&command,
+			"--plot draws an exchange log or a corrections file: none is among the inputs");
+	}
 	if (exit_status < 0 && options.causality) {
 		const struct view_options view = {
 			.inputs = options.inputs,
@@ -228,5 +307,6 @@ int tdm_info_main(int argc, char **argv)
 	cli_named_release(&options.inputs);
 	cli_named_release(&options.corrections);
 	cli_named_release(&options.offsets);
+	cli_named_release(&options.clocks);
 	return exit_status;
 }
