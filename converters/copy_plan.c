@@ -104,6 +104,9 @@ enum tdm_status tdm_copy_plan_make(
 			step->kind = TDM_COPY_4;
 		} else if (step->kind == TDM_COPY_RUN && step->size_bytes == 8) {
 			step->kind = TDM_COPY_8;
+		} else if (step->kind == TDM_COPY_RUN && step->size_bytes % 8 == 0 &&
+			   step->size_bytes <= 64) {
+			step->kind = TDM_COPY_WORDS;
 		}
 	}
 	return TDM_OK;
@@ -239,6 +242,7 @@ uint8_t *tdm_copy_step(const struct tdm_copy_step *step, struct tdm_copy_state *
 		return copy_printk(step, state, from, out, limit);
 	case TDM_COPY_4:
 	case TDM_COPY_8:
+	case TDM_COPY_WORDS:
 	case TDM_COPY_RUN:
 	case TDM_COPY_PRIO4:
 	case TDM_COPY_COMM:

@@ -19,6 +19,7 @@
 enum tdm_copy_kind {
 	TDM_COPY_4,     /* four bytes at from_bytes */
 	TDM_COPY_8,     /* eight */
+	TDM_COPY_WORDS, /* size_bytes, a multiple of eight, few */
 	TDM_COPY_RUN,   /* size_bytes */
 	TDM_COPY_PRIO4, /* an integer of four bytes, 100 less */
 	TDM_COPY_COMM,  /* text in a char[16] */
@@ -133,6 +134,13 @@ static inline uint8_t *tdm_copy_plan_run(const struct tdm_copy_plan *plan,
 		case TDM_COPY_8:
 			memcpy(out, from, 8);
 			out += 8;
+			break;
+		case TDM_COPY_WORDS:
+			/* Arguments of system calls: a call of memcpy() would take longer. */
+			for (uint32_t at = 0; at < step->size_bytes; at += 8) {
+				memcpy(out + at, from + at, 8);
+			}
+			out += step->size_bytes;
 			break;
 		case TDM_COPY_RUN:
 			memcpy(out, from, step->size_bytes);

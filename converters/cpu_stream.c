@@ -135,7 +135,11 @@ static inline uint8_t *put_context(const struct run *run, const struct source *s
 	const uint32_t tid = (uint32_t)source->tid;
 
 	out = tdm_ctf_put_u32(out, tid, run->copy.big_endian);
-	memcpy(out, source->comm, sizeof(source->comm));
+	/* More than is meant, so that the size is known when this is compiled. */
+	memcpy(out, source->comm, 16);
+	if (__builtin_expect(source->comm_bytes > 16, 0)) {
+		memcpy(out, source->comm, sizeof(source->comm));
+	}
 	out += source->comm_bytes;
 	for (uint32_t i = 0; i < plan->piece_count; i++) {
 		const struct tdm_common_piece *const piece = &plan->pieces[i];
@@ -253,6 +257,10 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 	struct tdm_cpu_job *const job = run->job;
 	struct tdm_ctf_stream *const stream = run->stream;
 	const bool big_endian = run->copy.big_endian;
+	const struct tdm_id_plan *const by_id = conversion->by_id;
+	const size_t id_count = conversion->id_count;
+	const uint64_t begin_ns = conversion->begin_ns;
+	const uint64_t end_ns = conversion->end_ns;
 	const struct tdm_slot *slot = source->batch.slots + source->at;
 	const struct tdm_slot *const slots_end = slot + count;
 	enum tdm_status status = TDM_OK;
@@ -264,9 +272,8 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 	source->ordinal += count;
 	for (; slot != slots_end; slot++) {
 		const struct tdm_id_plan *const plan =
-			slot->event_id < conversion->id_count &&
-					conversion->by_id[slot->event_id].event_class
-				? &conversion->by_id[slot->event_id]
+			slot->event_id < id_count && by_id[slot->event_id].event_class
+				? &by_id[slot->event_id]
 				: NULL;
 		struct tdm_class_plan *class_plan;
 		uint64_t time = out_time(conversion, slot->time_ns);
@@ -301,8 +308,7 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 			slot->raw_time >= source->comm_until) {
 			set_comm(run, source, slot, tid, time);
 		}
-		if (!class_plan->is_wanted || time < conversion->begin_ns ||
-			time > conversion->end_ns) {
+		if (!class_plan->is_wanted || time < begin_ns || time > end_ns) {
 			job->left_out++;
 			continue;
 		}
