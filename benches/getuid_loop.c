@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS	  9
+#define ROUNDS    9
 #define BIG_BYTES 3700
 
 extern char **environ;
@@ -68,8 +68,9 @@ static int child(long calls, int is_tail)
 			results[i] = now_ns(CLOCK_MONOTONIC) - start_ns;
 		}
 		qsort(results, (size_t)calls, sizeof(*results), compare);
-		dprintf(4, "%ld %ld %ld %ld\n", (long)results[calls / 2], (long)results[calls * 99 / 100],
-			(long)results[calls / 1000 * 999], (long)results[calls - 1]);
+		dprintf(4, "%ld %ld %ld %ld\n", (long)results[calls / 2],
+			(long)results[calls * 99 / 100], (long)results[calls / 1000 * 999],
+			(long)results[calls - 1]);
 		return 0;
 	}
 	for (int round = 0; round < ROUNDS; round++) {
@@ -147,7 +148,8 @@ int main(int argc, char **argv)
 	}
 	if (!strstr(kind, "tail")) {
 		qsort(results, (size_t)count, sizeof(*results), compare);
-		printf("%ld.%ld\n", (long)(results[count / 2] / 10), (long)(results[count / 2] % 10));
+		printf("%ld.%ld\n", (long)(results[count / 2] / 10),
+			(long)(results[count / 2] % 10));
 	}
 	return 0;
 }
