@@ -76,6 +76,8 @@ struct estimate {
 	double rho;
 	uint64_t guest_ref, host_ref;
 	double slope; /* typical slope of y, for looking at one burst */
+	size_t rate_pairs,
+		off_pairs; /* neighbouring bursts, and those whose exchanges rule the nominal rate out */
 	struct sample *samples;
 	size_t sample_count;
 	struct window *windows;

@@ -267,6 +267,16 @@ static const struct sample *quickest(const struct estimate *est, const struct wi
 	return best;
 }
 
+/* True where no relation within RATE_CAP of the nominal rate passes between what both exchanges allow. */
+static bool rules_nominal_out(const struct sample *a, const struct sample *b)
+{
+	const double least_run = b->x_lower - a->x_upper;
+
+	return least_run > 0 &&
+	       (b->lower - a->upper > RATE_CAP * (b->x_lower - a->x_upper) ||
+		       b->upper - a->lower < -RATE_CAP * (b->x_upper - a->x_lower));
+}
+
 static double median_of(double *values, size_t count)
 {
 	return order_nth(values, count, count / 2);
@@ -285,6 +295,8 @@ static bool find_slope(struct estimate *est)
 	size_t rated = 0;
 
 	est->slope = 0;
+	est->rate_pairs = 0;
+	est->off_pairs = 0;
 	est->rate_guess = est->rate_center;
 	if (!slopes || !rates) {
 		free(slopes);
@@ -297,6 +309,8 @@ static bool find_slope(struct estimate *est)
 		const double run = (b->x_lower + b->x_upper - a->x_lower - a->x_upper) / 2;
 
 		if (run > 0) {
+			est->rate_pairs++;
+			est->off_pairs += rules_nominal_out(a, b);
 			slopes[used++] = (b->lower + b->upper - a->lower - a->upper) / 2 / run;
 			if (run > RATE_RUN_NS) {
 				rates[rated++] = slopes[used - 1];
@@ -351,15 +365,16 @@ static void place_all(struct estimate *est)
 }
 
 /*
- * Where the units were not said (TSC ticks on one side), y would be as large as x: measure the rate instead.
+ * Where the units were not said (TSC ticks on one side), y would be as large as x: measure the rate instead. Only where most
+ * bursts rule the nominal rate out: long and uneven ways look like a rate too.
  */
 static void mend_ratio(struct estimate *est)
 {
 	const double ratio = 1 + est->slope;
 	const double odd = est->window_count >= 4 ? RATIO_ODD_MANY : RATIO_ODD_FEW;
 
-	if (fabs(est->slope) <= odd || est->window_count < 2 || ratio <= 0x1p-20 ||
-		ratio >= 0x1p20) {
+	if (fabs(est->slope) <= odd || est->off_pairs * 2 <= est->rate_pairs ||
+		est->window_count < 2 || ratio <= 0x1p-20 || ratio >= 0x1p20) {
 		return;
 	}
 	/* num and den stay below 2^62: 128-bit products of readings fit. */
