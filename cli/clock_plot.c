@@ -37,17 +37,18 @@ struct plot {
 	double slope; /* what is taken off the upper frame, ns a s */
 };
 
+/* Plain colours, no variables: programs that draw SVG without a browser know none. */
 static const char style[] =
 	"<style>"
-	"svg{--back:#fff;--text:#222;--faint:#d8d8d8;--line:#0b62c4;--band:#0b62c4;--dot:#b3541e;--doubt:#b8860b;--step:#c2185b;"
-	"background:var(--back);font-family:system-ui,sans-serif;font-size:12px}"
-	"@media (prefers-color-scheme:dark){svg{--back:#16181c;--text:#e4e4e4;--faint:#3a3d44;--line:#6db3ff;--band:#6db3ff;"
-	"--dot:#ffab70;--doubt:#e3c04a;--step:#ff7ab0}}"
-	"text{fill:var(--text)}.head{font-size:16px}.back{fill:var(--back)}.grid{stroke:var(--faint);stroke-width:1}"
-	".frame{fill:none;stroke:var(--text);stroke-width:1}.line{fill:none;stroke:var(--line);stroke-width:1.6}"
-	".band{fill:var(--band);fill-opacity:.2;stroke:none}.dot{fill:var(--dot);fill-opacity:.75}"
-	".doubt{fill:var(--doubt);fill-opacity:.3}.step{stroke:var(--step);stroke-width:1.3;stroke-dasharray:5 3}"
-	"</style>\n";
+	"svg{font-family:system-ui,sans-serif;font-size:12px}.head{font-size:16px}.grid{stroke-width:1}"
+	".frame{fill:none;stroke-width:1}.line{fill:none;stroke-width:1.6}.band{fill-opacity:.2;stroke:none}"
+	".dot{fill-opacity:.75}.doubt{fill-opacity:.3}.step{stroke-width:1.3;stroke-dasharray:5 3}"
+	"text{fill:#222}.back{fill:#fff}.grid{stroke:#d8d8d8}.frame{stroke:#222}.line{stroke:#0b62c4}"
+	".band{fill:#0b62c4}.dot{fill:#b3541e}.doubt{fill:#b8860b}.step{stroke:#c2185b}"
+	"@media (prefers-color-scheme:dark){"
+	"text{fill:#e4e4e4}.back{fill:#16181c}.grid{stroke:#3a3d44}.frame{stroke:#e4e4e4}.line{stroke:#6db3ff}"
+	".band{fill:#6db3ff}.dot{fill:#ffab70}.doubt{fill:#e3c04a}.step{stroke:#ff7ab0}"
+	"}</style>\n";
 
 static void put_text(FILE *out, const char *text)
 {
@@ -277,13 +278,12 @@ static bool is_drawable(const struct tdm_exchange_record *record)
 	       trace->host_got >= trace->host_sent && trace->guest_sent >= trace->guest_got;
 }
 
-static size_t put_samples(const struct plot *plot, const struct frame *upper,
+static void put_samples(const struct plot *plot, const struct frame *upper,
 	const struct frame *lower, const struct tdm_exchange_log *log)
 {
 	size_t count;
 	const struct tdm_exchange_record *records = tdm_exchange_log_records(log, &count);
 	const size_t stride = count / MAX_DOTS + 1;
-	size_t drawn = 0;
 
 	for (size_t i = 0; i < count; i += stride) {
 		const struct tdm_exchange *trace = &records[i].trace;
@@ -308,9 +308,7 @@ static size_t put_samples(const struct plot *plot, const struct frame *upper,
 			to_x(plot, at_s), to_y(upper, offset_ns(plot, guest, host)),
 			to_x(plot, at_s),
 			to_y(lower, difference_ns(host, told, plot->info.host_unit_hz)));
-		drawn++;
 	}
-	return drawn;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -350,8 +348,10 @@ static bool find_heights(const struct plot *plot, struct frame *upper, struct fr
 	/* Knots stand close around breaks, where the bound is wide: the usual one is among the narrow ones. */
 	const double usual = fmax(widths[count / 5], 1);
 
-	upper->low -= 1.3 * usual;
-	upper->high += 1.3 * usual;
+	const double margin = fmax(1.3 * usual, (upper->high - upper->low) / 20);
+
+	upper->low -= margin;
+	upper->high += margin;
 	lower->high = 2 * fmax(usual, fmin(widths[count / 2], 2 * usual));
 	lower->low = -lower->high;
 	choose_unit(upper);
@@ -439,11 +439,12 @@ enum tdm_status clock_plot_write(const char *path, const char *name,
 	put_axes(&plot, &lower, "exchanges less estimate");
 	put_breaks(&plot, &upper, true);
 	put_breaks(&plot, &lower, false);
-	put_segments(&plot, &upper, false);
-	put_segments(&plot, &lower, true);
+	/* The estimate on top: there are many dots. */
 	if (log) {
 		put_samples(&plot, &upper, &lower, log);
 	}
+	put_segments(&plot, &upper, false);
+	put_segments(&plot, &lower, true);
 	fprintf(plot.out,
 		"<text x=\"%.0f\" y=\"%d\" text-anchor=\"middle\">guest time from the first knot, s</text>\n</svg>\n",
 		LEFT + FRAME_WIDTH / 2.0, HEIGHT - 14);

@@ -44,6 +44,7 @@ def picture(path):
     root = xml.etree.ElementTree.fromstring(text)
     check("nan" not in text and "inf " not in text and "inf\"" not in text, f"{path}: a number is none")
     check("href" not in text and "url(" not in text and "<script" not in text, f"{path}: not self-contained")
+    check("var(" not in text, f"{path}: colours that only a browser knows")
     check("prefers-color-scheme:dark" in text, f"{path}: nothing for dark screens")
     classes = [e.get("class") for e in root.iter() if e.get("class")]
     return " ".join("".join(e.itertext()) for e in root.iter() if e.tag.endswith("text")), classes
