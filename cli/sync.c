@@ -20,7 +20,7 @@ static const char help[] =
 	"  -o, --output DIR         where NAME.exchanges and NAME.corrections go (default: tandem- and the time)\n"
 	"  -C, --clock CLOCK        the traces' clock, by ftrace's name (default: mono, which LTTng uses too)\n"
 	"      --serve ADDR         serve the corrections while they grow (tcp:, unix: or vsock: address)\n"
-	"      --stamps user|kernel where stamps are made (default: user; kernel: below the scheduler, TCP only)\n"
+	"      --stamps user|kernel where stamps are made (default: user; kernel: below the scheduler, TCP and UDP)\n"
 	"      --secret-file FILE   the secret that agents and readers share\n"
 	"      --target-bound NS    stop bursts once the bound is so small; exit 3 where it is not reached\n"
 	"      --no-kvm             do not ask KVM for the exact relation of x86-tsc\n"
@@ -136,10 +136,15 @@ static int check_guests(struct session *session)
 	}
 	for (size_t i = 0; i < session->guests.count; i++) {
 		const struct cli_named *guest = &session->guests.items[i];
+		struct tdm_address address;
+		struct tdm_error err;
 
 		if (!*guest->name || strcmp(guest->name, "host") == 0) {
 			return cli_usage_fault(command,
 				"--guest \"%s\": wanted NAME=ADDR, NAME not \"host\"", guest->text);
+		}
+		if (tdm_address_parse(guest->text, TDM_ADDRESS_CONNECT, &address, &err) != TDM_OK) {
+			return cli_usage_fault(command, "--guest %s: %s", guest->name, err.text);
 		}
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(guest->name, session->guests.items[k].name) == 0) {

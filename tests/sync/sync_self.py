@@ -90,6 +90,12 @@ def main():
         # What is there is not overwritten unasked.
         status, _, errors, _ = t.sync(os.path.join(out, "two"), "--guest", f"a={unix}", "--", "true")
         assert status == 1 and "--force" in errors
+        # What no run could ever do is a matter of usage.
+        for wrong in (["--guest", "a=foo:1"], ["--guest", "a=tcp:127.0.0.1:99999"],
+                      ["--guest", f"a={unix}", "-C", "uptime"]):
+            status, _, errors, _ = t.sync(os.path.join(out, "usage"), *wrong, "--", "true")
+            assert status == 2 and "--help" in errors, (wrong, status, errors)
+            assert not os.path.exists(os.path.join(out, "usage")), "a directory in spite of wrong usage"
         # A target that is missed is said by the exit status.
         status, _, errors, _ = t.sync(os.path.join(out, "target"), "--guest", f"a={unix}", "--target-bound", "1",
                                       "--", "sleep", "1")
