@@ -4,16 +4,16 @@
  */
 #include "options.h"
 #include <ctf_check.h>
+#include <ctf_clone.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 static const char help[] =
 	"Usage: tandem check-ctf [OPTION]... DIR...\n"
 	"Lints CTF traces for Trace Compass: what it would refuse, silently leave out, or show wrong. Each DIR has a file\n"
-	"\"metadata\"; traces of a host and its guests are given together, so that their identities and the events that tie\n"
-	"them are checked too.\n"
+	"\"metadata\", or folders below it have; traces of a host and its guests are given together, so that their identities\n"
+	"and the events that tie them are checked too.\n"
 	"\n"
 	"One line for each finding: \"error\" where the trace is not, or not wholly, read; \"warning\" where a view lacks\n"
 	"something. Exit status 0 without errors, 1 with.\n"
@@ -47,14 +47,35 @@ static void print_checked(const struct tdm_ctf_checked *checked, bool quiet)
 	}
 }
 
-static int check_all(struct cli_command *command, char **paths, size_t count)
+/* The traces below each path; a path that has none stays itself, and its check says so. */
+static enum tdm_status find_traces(
+	char **paths, size_t count, struct tdm_ctf_list *traces, struct tdm_error *err)
 {
-	struct tdm_ctf_checked *const checked = calloc(count + 1, sizeof(*checked));
-	enum tdm_status status = checked ? TDM_OK : TDM_ERR_NOMEM;
-	size_t errors = 0;
+	enum tdm_status status = TDM_OK;
 
 	for (size_t i = 0; i < count && status == TDM_OK; i++) {
-		status = tdm_ctf_check(paths[i], &checked[i]);
+		const size_t before = traces->count;
+
+		status = tdm_ctf_list_find(paths[i], traces, err);
+		if (status == TDM_OK && traces->count == before) {
+			status = tdm_ctf_list_add(traces, paths[i], err);
+		}
+	}
+	return status;
+}
+
+static int check_all(struct cli_command *command, char **paths, size_t path_count)
+{
+	struct tdm_error err = { TDM_ERR_NOMEM, "no memory" };
+	struct tdm_ctf_list traces = { 0 };
+	enum tdm_status status = find_traces(paths, path_count, &traces, &err);
+	const size_t count = traces.count;
+	struct tdm_ctf_checked *const checked = calloc(count + 1, sizeof(*checked));
+	size_t errors = 0;
+
+	status = checked ? status : TDM_ERR_NOMEM;
+	for (size_t i = 0; i < count && status == TDM_OK; i++) {
+		status = tdm_ctf_check(traces.paths[i], &checked[i]);
 	}
 	if (status == TDM_OK) {
 		status = tdm_ctf_check_together(checked, count);
@@ -67,12 +88,11 @@ static int check_all(struct cli_command *command, char **paths, size_t count)
 		tdm_ctf_checked_release(&checked[i]);
 	}
 	free(checked);
+	tdm_ctf_list_release(&traces);
 	if (status != TDM_OK) {
-		const struct tdm_error err = { status, "no memory" };
-
 		return cli_failed(command, &err);
 	}
-	return fflush(stdout) == 0 && errors == 0 ? TDM_EXIT_DONE : TDM_EXIT_FAILED;
+	return cli_end_output(command, errors == 0 ? TDM_EXIT_DONE : TDM_EXIT_FAILED);
 }
 
 int tdm_check_ctf_main(int argc, char **argv)

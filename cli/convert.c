@@ -66,6 +66,13 @@ static void clear_progress(const struct progress *progress)
 	}
 }
 
+/* Whether its relation is one that the user gave as a number: "corrections_path" is then the words for it. */
+static bool is_by_hand(const struct tdm_machine *machine)
+{
+	return machine->corrections_path &&
+	       strcmp(machine->corrections_path, "offset given by hand") == 0;
+}
+
 static void print_report(const struct tdm_convert_report *report)
 {
 	printf("%s: %" PRIu64 " records of %s -> %" PRIu64 " events on %zu CPU%s in %s",
@@ -91,9 +98,13 @@ static void print_report(const struct tdm_convert_report *report)
 		printf(", %" PRIu64 " pages (%" PRIu64 " bytes) unreadable",
 			report->unreadable_pages, report->unreadable_bytes);
 	}
-	printf("\n    clock: %s", tdm_tie_words(report->machine->tie));
-	if (report->machine->corrections_path) {
-		printf(" %s", report->machine->corrections_path);
+	if (report->machine->tie == TDM_TIE_CORRECTIONS && is_by_hand(report->machine)) {
+		printf("\n    clock: %s", report->machine->corrections_path);
+	} else {
+		printf("\n    clock: %s", tdm_tie_words(report->machine->tie));
+		if (report->machine->corrections_path) {
+			printf(", %s", report->machine->corrections_path);
+		}
 	}
 	if (report->machine->corrections) {
 		printf(", known to %" PRId64 " ns", report->bound_ns);
@@ -124,6 +135,13 @@ static bool say_faults(const struct cli_command *command, const struct convert_o
 	if (report->unconverted) {
 		TDM_ERROR(&command->log, "%s: %" PRIu64 " records could not be converted",
 			report->machine->path, report->unconverted);
+		incomplete = true;
+	}
+	if (report->out_of_range) {
+		TDM_ERROR(&command->log,
+			"%s: %" PRIu64
+			" times are out of what the output's clock can show, and stand at the time of the event before",
+			report->machine->path, report->out_of_range);
 		incomplete = true;
 	}
 	if (report->bad_fields) {
@@ -160,8 +178,9 @@ static int report_all(const struct cli_command *command, const struct convert_op
 		}
 		incomplete |= say_faults(command, options, &reports[i]);
 	}
-	if (fflush(stdout) != 0) {
-		return TDM_EXIT_FAILED;
+	/* The traces are there: what is missing is the summary. */
+	if (cli_end_output(command, TDM_EXIT_DONE) != TDM_EXIT_DONE) {
+		incomplete = true;
 	}
 	return incomplete ? TDM_EXIT_INCOMPLETE : TDM_EXIT_DONE;
 }

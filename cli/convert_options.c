@@ -10,7 +10,8 @@ static const char help[] =
 	"Converts traces of a host and its guests to CTF that Trace Compass analyses: one directory for each machine,\n"
 	"their times on the host's clock.\n"
 	"\n"
-	"INPUT is a trace.dat of trace-cmd (version 6 or 7). The host is called \"host\"; NAME= names a machine.\n"
+	"INPUT is a trace.dat of trace-cmd (version 6 or 7), a perf.data, or a directory with CTF (LTTng). The host is called\n"
+	"\"host\"; NAME= names a machine.\n"
 	"\n"
 	"Output:\n"
 	"  -o, --output DIR     where the directories go; default \"tandem-\" and the time\n"
@@ -355,6 +356,10 @@ int convert_options_parse(
 	}
 	if (options->input_list.count == 0) {
 		return cli_usage_fault(command, "no input");
+	}
+	if (options->convert.selection.has_begin && options->convert.selection.has_end &&
+		options->convert.selection.begin_ns > options->convert.selection.end_ns) {
+		return cli_usage_fault(command, "--begin is later than --end");
 	}
 	return settle(options) ? -1 : TDM_EXIT_FAILED;
 }

@@ -198,6 +198,7 @@ static int report(const struct cli_command *command, const struct info_options *
 		if (options->clocks.count) {
 			exit_status = worse_of(exit_status, clocks);
 		}
+		exit_status = cli_end_output(command, exit_status);
 	} else {
 		exit_status = cli_failed(command, &err);
 	}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 #include "tandem_version.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* In the order of --help. */
 static const struct tdm_command commands[] = {
@@ -35,8 +37,27 @@ static void print_help(FILE *out)
 		out);
 }
 
+/*
+ * A program that is started with closed standard streams would give their numbers to the files that it opens first, and
+ * a message would be written into one of these. Opened for reading only, so that writing there fails as on a closed one.
+ */
+static void hold_standard_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO) {
+		close(fd);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	static char name[64];
+
+	hold_standard_streams();
 	if (argc < 2) {
 		print_help(stderr);
 		return TDM_EXIT_USAGE;
@@ -51,6 +72,9 @@ int main(int argc, char **argv)
 	}
 	for (const struct tdm_command *command = commands; command->name; command++) {
 		if (strcmp(argv[1], command->name) == 0) {
+			/* getopt_long() begins its messages with it. */
+			snprintf(name, sizeof(name), "tandem %s", command->name);
+			argv[1] = name;
 			return command->run(argc - 1, argv + 1);
 		}
 	}

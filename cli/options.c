@@ -70,6 +70,16 @@ int cli_failed(const struct cli_command *command, const struct tdm_error *err)
 	return TDM_EXIT_FAILED;
 }
 
+int cli_end_output(const struct cli_command *command, int exit_status)
+{
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "tandem %s: error: cannot write to the standard output: %s\n",
+			command->name, strerror(errno));
+		return TDM_EXIT_FAILED;
+	}
+	return exit_status;
+}
+
 void cli_parse_input(const char *argument, char name_room[TDM_MACHINE_NAME_MAX + 1],
 	struct tdm_machine_input *input)
 {

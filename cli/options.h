@@ -57,6 +57,9 @@ int cli_usage_fault(const struct cli_command *command, const char *format, ...)
 /** Says an error, also with --quiet. @return TDM_EXIT_FAILED. */
 int cli_failed(const struct cli_command *command, const struct tdm_error *err);
 
+/** Ends the results: says it where they could not be written. @return @p exit_status, or TDM_EXIT_FAILED. */
+int cli_end_output(const struct cli_command *command, int exit_status);
+
 /**
  * Splits NAME=PATH. What stands before the first "=" is a name only where it is an allowed one ("./a=b.dat" is a path).
  * @param input  Receives it; name is NULL for a plain path. The strings point into @p argument and @p name_room.

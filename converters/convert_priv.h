@@ -106,8 +106,10 @@ struct tdm_convert_machine {
 	uint64_t
 		bias_ns; /* added to every stamp, so that none is negative; the clock's offset takes it back */
 	bool has_records;
-	int64_t first_raw_ns;      /* first stamp as the trace has it */
-	uint64_t first_ns;         /* first stamp, bias added; UINT64_MAX: no record */
+	int64_t first_raw_ns; /* first stamp as the trace has it */
+	uint64_t first_ns;    /* first stamp, bias added; UINT64_MAX: no record */
+	uint64_t
+		limit_ns; /* the last stamp, bias added, that readers' 63 bits hold with the clock's offset */
 	uint64_t begin_ns, end_ns; /* selected, bias added */
 	int64_t epoch_offset_ns;   /* of the clock, without bias */
 	struct tdm_vcpu_thread *vcpus;
@@ -133,7 +135,7 @@ struct tdm_cpu_job {
 	int32_t first_tid;
 	/* Results. */
 	uint64_t records, events, synthetic, left_out, lost, lost_unknown, unreadable_pages,
-		unreadable_bytes, unconverted, bad_fields, clamped;
+		unreadable_bytes, unconverted, bad_fields, clamped, out_of_range;
 	uint64_t bound_ns; /* at worst, of the corrections */
 	enum tdm_status status;
 	struct tdm_error error;

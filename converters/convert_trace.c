@@ -210,6 +210,7 @@ static void add_results(struct crew *crew, struct tdm_convert_machine *conversio
 		report->unconverted += job->unconverted;
 		report->bad_fields += job->bad_fields;
 		report->clamped += job->clamped;
+		report->out_of_range += job->out_of_range;
 		if (conversion->machine->corrections && (int64_t)job->bound_ns > report->bound_ns) {
 			report->bound_ns = (int64_t)job->bound_ns;
 		}

@@ -53,8 +53,9 @@ struct tdm_convert_report {
 	uint64_t unreadable_pages, unreadable_bytes;
 	uint64_t
 		unconverted; /* records of unknown ids, undecodable formats, too short or too long */
-	uint64_t bad_fields; /* outside their records: written empty */
-	uint64_t clamped;    /* times that went back: raised to the one before */
+	uint64_t bad_fields;   /* outside their records: written empty */
+	uint64_t clamped;      /* times that went back: raised to the one before */
+	uint64_t out_of_range; /* times that no clock of CTF can show: given the one before */
 	int64_t bound_ns; /* how well the corrections know its clock at worst; -1 = nobody says; 0 = exact, or the host */
 	size_t cpu_count;   /* stream files */
 	bool has_sync_pair; /* of a guest: vmsync events were made up for it */

@@ -298,6 +298,10 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 				memory_order_relaxed);
 			continue;
 		}
+		if (__builtin_expect(time > conversion->limit_ns, 0)) {
+			time = run->last_time;
+			job->out_of_range++;
+		}
 		if (plan->lesson_count) {
 			learn(run, source, plan, slot, time);
 		}

@@ -22,7 +22,7 @@ enum {
 
 /* ---- the traces below a folder ---- */
 
-static enum tdm_status add_path(struct tdm_ctf_list *list, const char *path, struct tdm_error *err)
+enum tdm_status tdm_ctf_list_add(struct tdm_ctf_list *list, const char *path, struct tdm_error *err)
 {
 	char **paths = realloc(list->paths, (list->count + 1) * sizeof(*paths));
 
@@ -47,7 +47,7 @@ static enum tdm_status find_below(
 
 	if (snprintf(path, sizeof(path), "%s/metadata", dir) < (int)sizeof(path) &&
 		stat(path, &about) == 0 && S_ISREG(about.st_mode)) {
-		return add_path(list, dir, err);
+		return tdm_ctf_list_add(list, dir, err);
 	}
 
 	const int count = depth < MAX_DEPTH ? scandir(dir, &entries, NULL, alphasort) : 0;
@@ -216,13 +216,18 @@ static enum tdm_status copy_range(struct clone *clone, uint64_t from, uint64_t t
 			return tdm_fail_errno(clone->err, got ? errno : EIO,
 				"%s: reading at 0x%" PRIx64, clone->from_path, (uint64_t)in);
 		}
-		if (pwrite(clone->to_fd, piece, (size_t)got, out) != got) {
-			return tdm_fail_errno(
-				clone->err, errno ? errno : ENOSPC, "%s: writing", clone->to_path);
+
+		/* A disk that fills takes a part, and says only with the next piece why it took no more. */
+		const ssize_t put = pwrite(clone->to_fd, piece, (size_t)got, out);
+
+		if (put <= 0) {
+			return tdm_fail_errno(clone->err, put ? errno : ENOSPC,
+				"%s: cannot write %zd bytes at offset %" PRId64, clone->to_path,
+				got, (int64_t)out);
 		}
-		in += got;
-		out += got;
-		left -= (uint64_t)got;
+		in += put;
+		out += put;
+		left -= (uint64_t)put;
 	}
 	return TDM_OK;
 }

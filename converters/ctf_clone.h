@@ -21,6 +21,9 @@ struct tdm_ctf_list {
 /** Finds them, in order of their names. @retval TDM_ERR_NOMEM */
 enum tdm_status tdm_ctf_list_find(
 	const char *root, struct tdm_ctf_list *list, struct tdm_error *err);
+/** Adds one that is known to be a trace's. @retval TDM_ERR_NOMEM */
+enum tdm_status tdm_ctf_list_add(
+	struct tdm_ctf_list *list, const char *path, struct tdm_error *err);
 void tdm_ctf_list_release(struct tdm_ctf_list *list);
 
 struct tdm_ctf_clone_report {

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ENV_MAX   40
-#define SECOND_NS UINT64_C(1000000000)
+#define ENV_MAX     40
+#define SECOND_NS   UINT64_C(1000000000)
+#define BIAS_MAX_NS (UINT64_C(1) << 62)
 
 static bool is_wanted(
 	const struct tdm_convert_selection *selection, const struct tdm_shown_class *shown)
@@ -287,7 +288,9 @@ enum tdm_status tdm_convert_machine_peek(
 
 /*
  * Stamps in a stream are unsigned. Where a machine's begin below zero, all get the same bias, in whole seconds: the
- * clock's offset takes it back, and who does not read negative offsets still sees the machines side by side.
+ * clock's offset takes it back, and who does not read negative offsets still sees the machines side by side. A machine
+ * that begins further below than a damaged stamp or a wrong offset can explain gets none: it would push the others out
+ * of what 63 bits hold.
  */
 void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_t count)
 {
@@ -297,7 +300,7 @@ void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_
 		if (conversions[i].has_records && conversions[i].first_raw_ns < 1) {
 			const uint64_t wanted = 1u - (uint64_t)conversions[i].first_raw_ns;
 
-			bias_ns = wanted > bias_ns ? wanted : bias_ns;
+			bias_ns = wanted > bias_ns && wanted <= BIAS_MAX_NS ? wanted : bias_ns;
 		}
 	}
 	bias_ns += (SECOND_NS - bias_ns % SECOND_NS) % SECOND_NS;
@@ -308,8 +311,15 @@ void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_
 		const int64_t first_ns = conversion->first_raw_ns;
 		const bool any = conversion->has_records;
 
+		const int64_t offset_ns = conversion->epoch_offset_ns - (int64_t)bias_ns;
+
 		conversion->bias_ns = bias_ns;
+		conversion->limit_ns =
+			offset_ns > 0 ? INT64_MAX - (uint64_t)offset_ns : (uint64_t)INT64_MAX;
 		conversion->first_ns = any ? (uint64_t)first_ns + bias_ns : UINT64_MAX;
+		if (any && conversion->first_ns > conversion->limit_ns) {
+			conversion->first_ns = 0;
+		}
 		conversion->begin_ns = 0;
 		conversion->end_ns = UINT64_MAX;
 		if (selection->has_begin) {

@@ -316,6 +316,10 @@ static enum tdm_status write_cpu(struct json *json, struct tdm_convert_machine *
 			report->unconverted++;
 			continue;
 		}
+		if (time > conversion->limit_ns) {
+			time = cpu.last_time;
+			report->out_of_range++;
+		}
 		tdm_task_names_learn(cpu.names, plan->event_class, scanned.slot->payload,
 			scanned.slot->payload_bytes);
 		if (!class_plan->is_wanted || time < conversion->begin_ns ||

@@ -4,6 +4,8 @@
 #include <tandem/wide.h>
 
 #define NS_PER_S 1000000000ull
+/* What a product comes to that 63 bits do not hold: as far below zero as can be, so that no reader takes it for a time. */
+#define TIME_BEYOND (UINT64_C(1) << 63)
 
 static const char *const ns_clocks[] = { "local", "global", "perf", "mono", "mono_raw", "boot",
 	"tai", "tsc2nsec" };
@@ -150,10 +152,13 @@ static inline uint64_t to_ns(const struct stamp_plan *plan, uint64_t time)
 		{
 			const double ns = (double)time * (1e9 / (double)plan->hz);
 
-			return ns < 18446744073709549568.0 ? (uint64_t)ns : UINT64_MAX;
+			return ns < 9223372036854775808.0 ? (uint64_t)ns : TIME_BEYOND;
 		}
-	case STAMP_UNIT_HZ_INT:
-		return (uint64_t)((tdm_u128)time * NS_PER_S / plan->hz);
+	case STAMP_UNIT_HZ_INT: {
+		const tdm_u128 ns = (tdm_u128)time * NS_PER_S / plan->hz;
+
+		return ns <= INT64_MAX ? (uint64_t)ns : TIME_BEYOND;
+	}
 	}
 	return time;
 }
