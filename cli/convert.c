@@ -290,7 +290,12 @@ static int convert_ctf(const struct cli_command *command, struct convert_options
 	if (result == TDM_EXIT_DONE || result == TDM_EXIT_INCOMPLETE) {
 		const int ctf = convert_ctf_run(command, options, dir);
 
-		result = ctf == TDM_EXIT_DONE ? result : ctf;
+		/* What came before is there and stays. */
+		if (ctf == TDM_EXIT_FAILED && other_count) {
+			result = TDM_EXIT_INCOMPLETE;
+		} else if (ctf != TDM_EXIT_DONE) {
+			result = ctf;
+		}
 	}
 	(void)rmdir(dir); /* goes where nothing is in it */
 	free(others);

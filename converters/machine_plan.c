@@ -451,7 +451,7 @@ enum tdm_status tdm_convert_machine_write_metadata(
 	struct tdm_convert_machine *conversion, struct tdm_error *err)
 {
 	const char *const clock = conversion->info->clock ? conversion->info->clock : "";
-	struct tdm_buffer text = { 0 };
+	struct tdm_buffer text = { 0 }, events = { 0 };
 	struct env_list env = { 0 };
 	char clock_name[64];
 	char description[160];
@@ -480,16 +480,25 @@ enum tdm_status tdm_convert_machine_write_metadata(
 	};
 
 	memcpy(trace.clock_uuid, conversion->machine->clock_uuid, sizeof(trace.clock_uuid));
-	status = tdm_ctf_metadata_begin(&text, &trace);
+	status = TDM_OK;
 	for (size_t i = 0; i < conversion->plan_count && status == TDM_OK; i++) {
 		if (atomic_load(&conversion->used[i])) {
 			status = tdm_ctf_metadata_event(
-				&text, conversion->plans[i].copy.shown, conversion->plans[i].id);
+				&events, conversion->plans[i].copy.shown, conversion->plans[i].id);
 		}
 	}
 	if (status == TDM_OK) {
-		status = put_made_up_classes(conversion, &text);
+		status = put_made_up_classes(conversion, &events);
 	}
+	if (status == TDM_OK) {
+		/* A sequence in the context of events that do not exist: babeltrace2 aborts on it. */
+		trace.context_count = events.size ? trace.context_count : 0;
+		status = tdm_ctf_metadata_begin(&text, &trace);
+	}
+	if (status == TDM_OK) {
+		status = tdm_buffer_append(&text, events.bytes, events.size);
+	}
+	tdm_buffer_release(&events);
 	if (status != TDM_OK) {
 		tdm_fail(
 			err, status, "no memory for the metadata of %s", conversion->machine->path);

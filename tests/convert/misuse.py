@@ -37,6 +37,24 @@ def a_clock_frequency_that_overflows_leaves_an_output_that_is_read(directory):
         json.load(file)
 
 
+def a_selection_of_nothing_leaves_an_output_that_is_read(directory):
+    for name in ("kvm/kvm-tsc.dat", "perf/host-monoraw-callchain.data"):
+        out = os.path.join(directory, name.replace("/", "-"))
+        convert(out, os.path.join(DATA, name), "--events", "no_such_event")
+        done = run("babeltrace2", out)
+        assert (done.code, done.out, done.err) == (0, "", ""), done
+        check_ctf(out)
+
+
+def traces_that_were_written_stay_where_another_fails(directory):
+    os.mkdir(directory + "/bad")
+    with open(directory + "/bad/metadata", "w", encoding="utf-8") as file:
+        file.write("no metadata\n")
+    done = convert(directory + "/out", HOST, "guest=" + directory + "/bad", code=3)
+    assert "bad/metadata" in done.err, done.err
+    check_ctf(directory + "/out/host")
+
+
 def an_interval_that_ends_before_it_begins_is_refused(directory):
     done = run(TANDEM, "convert", "-o", directory + "/out", "--begin", "3", "--end", "2", HOST)
     assert done.code == 2 and "--begin is later than --end" in done.err, done
@@ -80,6 +98,7 @@ def closed_streams_get_no_file_of_ours(directory):
 
 main([times_beyond_63_bits_leave_an_output_that_is_read,
       a_clock_frequency_that_overflows_leaves_an_output_that_is_read,
+      a_selection_of_nothing_leaves_an_output_that_is_read, traces_that_were_written_stay_where_another_fails,
       an_interval_that_ends_before_it_begins_is_refused, what_the_user_gave_by_hand_is_called_so,
       a_folder_of_traces_is_checked_as_a_trace_is, an_output_that_takes_nothing_is_no_success,
       closed_streams_get_no_file_of_ours])
