@@ -18,8 +18,8 @@ int main(int argc, char **argv)
 	const useconds_t pause_us = argc > 2 ? (useconds_t)atoi(argv[2]) : 0;
 
 	for (int round = 0; round < count; round++) {
-		lttng_ust_tracepoint(tandemtest, fields, round, round % 2 ? "text \"\xc3\xa4\"" : "abc",
-			bytes, numbers);
+		lttng_ust_tracepoint(tandemtest, fields, round,
+			round % 2 ? "text \"\xc3\xa4\"" : "abc", bytes, numbers);
 		lttng_ust_tracepoint(tandemtest, empty);
 		if (pause_us) {
 			usleep(pause_us);
