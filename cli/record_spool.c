@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "record_spool.h"
 #include "out_dir.h"
+#include "record_spool_priv.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <tandem/tracedat_writer.h>
 #include <unistd.h>
 
 /* Kept free from the start, so that texts and options find room on a disk that the pages filled. */
@@ -23,21 +21,7 @@ enum {
 
 enum {
 	MAX_CPUS = 8192,
-	MAX_META_FILE_BYTES = 300 << 20,
-	MAX_SHIFT_POINTS = 4096
-};
-
-/* Times of the last events lie behind their page's base time: the shift has to reach as far. */
-#define SHIFT_MARGIN_UNITS (UINT64_C(10) * 1000 * 1000 * 1000)
-
-struct record_spool {
-	char *dir, *name;
-	char *path; /* DIR/NAME.recording */
-	struct record_ties ties;
-	struct tdm_trace_meta meta; /* as last saved or loaded; of a prefix only its numbers */
-	struct tdm_buffer prefix;
-	int *fds;
-	uint32_t cpu_count;
+	MAX_META_FILE_BYTES = 300 << 20
 };
 
 static char *spool_file(const struct record_spool *spool, const char *name)
@@ -136,7 +120,7 @@ static void reserve_space(const struct record_spool *spool)
 	free(path);
 }
 
-static void release_reserve(const struct record_spool *spool)
+void record_spool_release_reserve(const struct record_spool *spool)
 {
 	char *path = spool_file(spool, RESERVE_NAME);
 
@@ -356,18 +340,13 @@ struct record_spool *record_spool_open(const char *dir, const char *name, struct
 	return spool;
 }
 
-static uint64_t pages_bytes(const struct record_spool *spool, uint32_t cpu)
+uint64_t record_spool_cpu_bytes(const struct record_spool *spool, uint32_t cpu)
 {
 	struct stat status;
 
 	return spool->fds[cpu] >= 0 && fstat(spool->fds[cpu], &status) == 0
 		       ? (uint64_t)status.st_size
 		       : 0;
-}
-
-uint64_t record_spool_cpu_bytes(const struct record_spool *spool, uint32_t cpu)
-{
-	return pages_bytes(spool, cpu);
 }
 
 const struct tdm_trace_meta *record_spool_meta(const struct record_spool *spool)
@@ -436,7 +415,7 @@ enum tdm_status record_spool_save_meta(
 	if (status == TDM_OK) {
 		status = write_file(spool, "texts", bytes.bytes, bytes.size, err);
 		if (status == TDM_ERR_IO) {
-			release_reserve(spool);
+			record_spool_release_reserve(spool);
 			status = write_file(spool, "texts", bytes.bytes, bytes.size, err);
 		}
 	}
@@ -463,7 +442,7 @@ uint64_t record_spool_bytes(const struct record_spool *spool)
 	uint64_t sum_bytes = 0;
 
 	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
-		sum_bytes += pages_bytes(spool, cpu);
+		sum_bytes += record_spool_cpu_bytes(spool, cpu);
 	}
 	return sum_bytes;
 }
@@ -476,142 +455,4 @@ const char *record_spool_name(const struct record_spool *spool)
 const struct record_ties *record_spool_ties(const struct record_spool *spool)
 {
 	return &spool->ties;
-}
-
-/* Base time of the page at an offset of a CPU's file. */
-static bool page_time(
-	const struct record_spool *spool, uint32_t cpu, uint64_t offset, uint64_t *time)
-{
-	uint8_t bytes[8];
-
-	if (pread(spool->fds[cpu], bytes, sizeof(bytes), (off_t)offset) != sizeof(bytes)) {
-		return false;
-	}
-	*time = tdm_load_u64(bytes, spool->meta.big_endian);
-	return true;
-}
-
-/* First and last raw time of all pages. */
-static bool time_range(const struct record_spool *spool, uint64_t *first, uint64_t *last)
-{
-	const uint64_t page_bytes = spool->meta.page_bytes;
-	bool found = false;
-
-	*first = UINT64_MAX;
-	*last = 0;
-	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
-		const uint64_t pages = page_bytes ? pages_bytes(spool, cpu) / page_bytes : 0;
-		uint64_t head, tail;
-
-		if (pages && page_time(spool, cpu, 0, &head) &&
-			page_time(spool, cpu, (pages - 1) * page_bytes, &tail)) {
-			*first = head < *first ? head : *first;
-			*last = tail > *last ? tail : *last;
-			found = true;
-		}
-	}
-	return found;
-}
-
-/* The same points for every CPU, as trace-cmd wants one list each; CPUs with an offset of their own get theirs. */
-static enum tdm_status make_shift(const struct record_spool *spool,
-	const struct tdm_timeline *corrections, struct tdm_shift_cpu *cpus,
-	struct tdm_shift_sample **points, struct tdm_error *err)
-{
-	uint64_t first, last;
-
-	*points = calloc((size_t)spool->cpu_count * MAX_SHIFT_POINTS, sizeof(**points));
-	if (!*points) {
-		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a TIME_SHIFT");
-	}
-	if (!time_range(spool, &first, &last)) {
-		return TDM_END;
-	}
-	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
-		struct tdm_shift_sample *mine = *points + (size_t)cpu * MAX_SHIFT_POINTS;
-		size_t count = 0;
-		const enum tdm_status status = tdm_timeline_to_shift(corrections, cpu, first,
-			last + SHIFT_MARGIN_UNITS, mine, MAX_SHIFT_POINTS, &count, err);
-
-		if (status != TDM_OK) {
-			return status;
-		}
-		cpus[cpu] = (struct tdm_shift_cpu){ .samples = mine, .sample_count = count };
-	}
-	return TDM_OK;
-}
-
-/*
- * Whether the result only finds room where the spool gives way while it is copied. That is a risk (a failure half way
- * loses what was copied), so it is only taken where the plain way must fail.
- */
-static bool disk_is_full(const struct record_spool *spool)
-{
-	struct statvfs disk;
-
-	return statvfs(spool->path, &disk) == 0 &&
-	       (uint64_t)disk.f_bavail * disk.f_frsize < record_spool_bytes(spool) / 2;
-}
-
-enum tdm_status record_spool_finish(struct record_spool *spool, const struct tdm_guest_info *guests,
-	size_t guest_count, const struct tdm_timeline *corrections, const struct tdm_log *log,
-	struct tdm_error *err)
-{
-	struct tdm_page_spool *pages = calloc(spool->cpu_count, sizeof(*pages));
-	struct tdm_shift_cpu *shift_cpus = calloc(spool->cpu_count, sizeof(*shift_cpus));
-	struct tdm_shift_sample *shift_points = NULL;
-	char *path = out_dir_path(spool->dir, spool->name, ".dat");
-	enum tdm_status status = TDM_OK;
-	struct tdm_tracedat_plan plan = {
-		.path = path,
-		.meta = &spool->meta,
-		.prefix = spool->prefix.size ? &spool->prefix : NULL,
-		.compress = true,
-		.trace_id = spool->ties.trace_id,
-		.guests = guests,
-		.guest_count = guest_count,
-		.peer_trace_id = spool->ties.host_trace_id,
-		.shift_cpus = shift_cpus,
-		.has_tsc2nsec = spool->ties.has_tsc2nsec,
-		.tsc_mult = spool->ties.tsc_mult,
-		.tsc_shift = spool->ties.tsc_shift,
-		.spools = pages,
-	};
-
-	if (!pages || !shift_cpus || !path) {
-		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory");
-		goto out;
-	}
-	if (corrections) {
-		struct tdm_error reason = { 0 };
-
-		status = make_shift(spool, corrections, shift_cpus, &shift_points, &reason);
-		plan.has_shift = status == TDM_OK;
-		plan.shift_cpu_count = plan.has_shift ? spool->cpu_count : 0;
-		if (status != TDM_OK && status != TDM_END) {
-			/* The corrections file beside it still says it all; only trace-cmd's readers go without. */
-			TDM_WARNING(log, "No TIME_SHIFT in %s: %s", path, reason.text);
-		}
-	}
-	for (uint32_t cpu = 0; cpu < spool->cpu_count; cpu++) {
-		if (spool->fds[cpu] >= 0) {
-			pages[plan.spool_count++] = (struct tdm_page_spool){
-				.cpu = cpu,
-				.fd = spool->fds[cpu],
-				.size_bytes = pages_bytes(spool, cpu),
-				.give_back = disk_is_full(spool),
-			};
-		}
-	}
-	release_reserve(spool);
-	status = tdm_tracedat_write(&plan, err);
-	if (status == TDM_OK) {
-		record_spool_remove(spool);
-	}
-out:
-	free(pages);
-	free(shift_cpus);
-	free(shift_points);
-	free(path);
-	return status;
 }
