@@ -25,6 +25,23 @@ static struct sums sum(const struct syscalls_report *report)
 	return sums;
 }
 
+/*
+ * Events that are neither in the trace nor in LTTng's discarded count: a packet tells what was discarded
+ * before it, and after a ring that was full to the end comes no packet. Known where every program has told
+ * its counts and nothing was overwritten.
+ */
+static uint64_t untold(const struct syscalls_report *report, const struct sums *sums)
+{
+	const uint64_t told =
+		report->entries + report->exits + report->notes + report->discarded_events;
+
+	if (sums->unreported || report->discarded_packets || report->discarded_unknown ||
+		sums->sent < told) {
+		return 0;
+	}
+	return sums->sent - told;
+}
+
 bool syscalls_report_is_complete(const struct syscalls_report *report)
 {
 	const struct sums sums = sum(report);
@@ -57,6 +74,8 @@ void syscalls_report_print(const struct syscalls_report *report, bool each_proce
 {
 	const struct sums sums = sum(report);
 	const uint64_t events = report->entries + report->exits;
+	const uint64_t tail = untold(report, &sums);
+	const uint64_t discarded = report->discarded_events + tail;
 
 	fprintf(out,
 		"%" PRIu64 " system calls: %" PRIu64 " events (%" PRIu64 " entry, %" PRIu64
@@ -66,9 +85,14 @@ void syscalls_report_print(const struct syscalls_report *report, bool each_proce
 	fprintf(out,
 		"lost: %" PRIu64 " events discarded by LTTng%s, %" PRIu64
 		" packets overwritten, %" PRIu64 " calls not recorded by the provider\n",
-		report->discarded_events,
-		report->discarded_unknown ? " and more that it did not count" : "",
+		discarded, report->discarded_unknown ? " and more that it did not count" : "",
 		report->discarded_packets, sums.missed);
+	if (tail) {
+		fprintf(out,
+			"      of them %" PRIu64
+			" at the end, which no packet tells: known from the programs' own counts\n",
+			tail);
+	}
 	if (report->all_chosen && sums.not_chosen) {
 		fprintf(out,
 			"lost: %" PRIu64
@@ -89,10 +113,9 @@ void syscalls_report_print(const struct syscalls_report *report, bool each_proce
 			"check: %" PRIu64 " events + %" PRIu64 " discarded = %" PRIu64
 			" sent = 2 x %" PRIu64 " calls - %" PRIu64
 			" without an exit by nature + %" PRIu64 " of the provider's own%s\n",
-			in_trace, report->discarded_events, sums.sent,
-			(sums.sent - sums.notes + sums.no_exit) / 2, sums.no_exit, sums.notes,
-			in_trace + report->discarded_events == sums.sent ? ""
-									 : ": DOES NOT ADD UP");
+			in_trace, discarded, sums.sent, (sums.sent - sums.notes + sums.no_exit) / 2,
+			sums.no_exit, sums.notes,
+			in_trace + discarded == sums.sent ? "" : ": DOES NOT ADD UP");
 	}
 	for (size_t i = 0; each_process && i < report->process_count; i++) {
 		print_process(&report->processes[i], out);

@@ -47,7 +47,7 @@ record() {
 	(cd "$work/home" && as_user timeout -k 5 "${limit:-100}" "$tandem" syscalls $options -o "$dir" -- "$@") \
 		>"$work/out" 2>"$work/err" </dev/null
 	status=$?
-	grep '^tandem syscalls: \|^[0-9]* system calls\|^lost: \|^check: \|were killed or' "$work/err" >"$work/said"
+	grep '^tandem syscalls: \|^[0-9]* system calls\|^lost: \|^check: \|were killed or\|of them' "$work/err" >"$work/said"
 	grep -v '^tandem syscalls: \|^[0-9]* system calls\|^lost: \|^check: \|were killed or\|^  *[0-9]*  .* events' \
 		"$work/err" >"$work/err.own"
 }
