@@ -95,6 +95,11 @@ static enum tdm_status read_metadata(const char *trace, struct tdm_buffer *text,
 	if (status == TDM_OK) {
 		status = tsdl_parse(path, bytes.bytes, bytes.size, wanted_fields, metadata, err);
 	}
+	if (status == TDM_OK && metadata->stream_count == 0) {
+		status = tdm_fail(err, TDM_ERR_FORMAT,
+			"%s: %zu bytes of metadata declare no stream, wanted one at least", path,
+			bytes.size);
+	}
 	tdm_buffer_release(&bytes);
 	return status;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static enum tdm_status open_trace(struct tdm_machines *machines, struct entry *entry,
 	const struct tdm_machines_options *options, struct tdm_error *err)
@@ -159,6 +160,27 @@ static void name_all(struct tdm_machines *machines, const struct tdm_machine_inp
 	}
 }
 
+/* A file that is given twice would be two machines that do the same. */
+static void tell_twice(const struct tdm_machines *machines)
+{
+	for (size_t i = 1; i < machines->count; i++) {
+		struct stat one, other;
+
+		if (stat(machines->entries[i].path, &one) != 0) {
+			continue;
+		}
+		for (size_t j = 0; j < i; j++) {
+			if (stat(machines->entries[j].path, &other) == 0 &&
+				one.st_dev == other.st_dev && one.st_ino == other.st_ino) {
+				TDM_WARNING(machines->log,
+					"%s is the same file as %s: each of its events is there twice",
+					machines->entries[i].path, machines->entries[j].path);
+				break;
+			}
+		}
+	}
+}
+
 enum tdm_status tdm_machines_open(const struct tdm_machine_input *inputs, size_t input_count,
 	const struct tdm_machines_options *options, const struct tdm_log *log,
 	struct tdm_machines **machines, struct tdm_error *err)
@@ -197,6 +219,7 @@ enum tdm_status tdm_machines_open(const struct tdm_machine_input *inputs, size_t
 			goto out;
 		}
 	}
+	tell_twice(made);
 	machines_choose_host(made, inputs, options);
 	name_all(made, inputs);
 	status = machines_load_corrections(made, options, err);

@@ -186,6 +186,37 @@ static bool make_stream(struct src_port *port)
 	       bt_stream_set_name(port->stream, port->name) == BT_STREAM_SET_NAME_STATUS_OK;
 }
 
+static bool has_buffer(const struct tdm_trace_info *info, const char *wanted)
+{
+	for (size_t i = 0; i < info->buffer_count; i++) {
+		char label[256];
+
+		tdm_buffer_label(info, i, label, sizeof(label));
+		if (strcmp(label, wanted) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A name that no input has selects nothing, and nothing is easily taken for an empty trace. */
+static void tell_unknown_buffers(const struct src_component *component, const bt_value *params)
+{
+	for (size_t i = 0; i < param_text_count(params, "buffers"); i++) {
+		const char *const wanted = param_text_at(params, "buffers", i);
+		bool found = false;
+
+		for (size_t k = 0; k < component->member_count && !found; k++) {
+			found = has_buffer(component->members[k].trace->info, wanted);
+		}
+		if (!found) {
+			TDM_WARNING(&component->report.log,
+				"No input has a buffer called \"%s\" (the unnamed one is \"top\")",
+				wanted);
+		}
+	}
+}
+
 static enum tdm_status add_ports(struct src_component *component, bt_self_component_source *self,
 	const bt_value *params, struct tdm_error *err)
 {
@@ -198,6 +229,7 @@ static enum tdm_status add_ports(struct src_component *component, bt_self_compon
 	if (!component->ports) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for %zu ports", room);
 	}
+	tell_unknown_buffers(component, params);
 	for (size_t i = 0; i < component->member_count; i++) {
 		struct src_machine *const member = &component->members[i];
 		const struct tdm_trace_info *const info = member->trace->info;

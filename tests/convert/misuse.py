@@ -55,6 +55,15 @@ def traces_that_were_written_stay_where_another_fails(directory):
     check_ctf(directory + "/out/host")
 
 
+def metadata_that_declare_nothing_are_refused(directory):
+    os.mkdir(directory + "/trace")
+    with open(directory + "/trace/metadata", "wb"), open(directory + "/trace/c0_0", "wb") as stream:
+        stream.write(bytes(4096))
+    done = convert(directory + "/out", directory + "/trace", code=1)
+    assert "trace/metadata: 0 bytes of metadata declare no stream" in done.err, done.err
+    assert not os.path.exists(directory + "/out")
+
+
 def an_interval_that_ends_before_it_begins_is_refused(directory):
     done = run(TANDEM, "convert", "-o", directory + "/out", "--begin", "3", "--end", "2", HOST)
     assert done.code == 2 and "--begin is later than --end" in done.err, done
@@ -99,6 +108,7 @@ def closed_streams_get_no_file_of_ours(directory):
 main([times_beyond_63_bits_leave_an_output_that_is_read,
       a_clock_frequency_that_overflows_leaves_an_output_that_is_read,
       a_selection_of_nothing_leaves_an_output_that_is_read, traces_that_were_written_stay_where_another_fails,
+      metadata_that_declare_nothing_are_refused,
       an_interval_that_ends_before_it_begins_is_refused, what_the_user_gave_by_hand_is_called_so,
       a_folder_of_traces_is_checked_as_a_trace_is, an_output_that_takes_nothing_is_no_success,
       closed_streams_get_no_file_of_ours])
