@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "compose.h"
 #include "estimate_priv.h"
 #include "estimate_run.h"
 #include <math.h>
@@ -194,11 +195,10 @@ static bool judge(struct estimate *est)
 	return true;
 }
 
-static enum tdm_status make_timeline(const struct estimate *est, bool thin,
-	struct tdm_timeline **timeline, struct tdm_error *err)
+enum tdm_status estimate_make(const struct tdm_exchange_log *exchanges,
+	const struct tdm_quality *quality, struct tdm_timeline **timeline, struct tdm_error *err)
 {
-	const struct tdm_exchange_log_info log = tdm_exchange_log_get_info(est->log);
-	const struct tdm_quality *quality = &est->quality;
+	const struct tdm_exchange_log_info log = tdm_exchange_log_get_info(exchanges);
 	const struct tdm_epoch_offset *epoch = &log.epoch[TDM_SIDE_HOST];
 	const struct tdm_timeline_info info = {
 		.host_uuid = log.host_uuid,
@@ -227,11 +227,8 @@ static enum tdm_status make_timeline(const struct estimate *est, bool thin,
 		return no_memory(err);
 	}
 
-	enum tdm_status status = tdm_timeline_set_info(made, &info, err);
+	const enum tdm_status status = tdm_timeline_set_info(made, &info, err);
 
-	if (status == TDM_OK) {
-		status = knots_emit(est, thin, made, err);
-	}
 	if (status != TDM_OK) {
 		tdm_timeline_destroy(made);
 		return status;
@@ -240,7 +237,7 @@ static enum tdm_status make_timeline(const struct estimate *est, bool thin,
 	return TDM_OK;
 }
 
-enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_mode mode,
+enum tdm_status estimate_direct(const struct tdm_exchange_log *log, enum estimate_mode mode,
 	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err)
 {
 	const struct tdm_exchange_log_info info = tdm_exchange_log_get_info(log);
@@ -252,6 +249,7 @@ enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_m
 		.den = info.guest_unit_hz,
 		.host_unit_ns = 1e9 / (double)info.host_unit_hz,
 		.rho = (double)info.rate_ppb * 1e-9 };
+	struct tdm_timeline *made = NULL;
 
 	*timeline = NULL;
 
@@ -261,13 +259,39 @@ enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_m
 		status = no_memory(err);
 	}
 	if (status == TDM_OK) {
-		status = make_timeline(&est, mode == ESTIMATE_WHOLE, timeline, err);
+		status = estimate_make(log, &est.quality, &made, err);
 	}
+	if (status == TDM_OK) {
+		status = knots_emit(&est, mode == ESTIMATE_WHOLE, made, err);
+	}
+	if (status == TDM_OK) {
+		*timeline = made;
+		made = NULL;
+	}
+	tdm_timeline_destroy(made);
 	if (quality) {
 		*quality = est.quality;
 	}
 	release(&est);
 	return status;
+}
+
+enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_mode mode,
+	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err)
+{
+	struct tdm_quality unwanted;
+	bool done = false;
+
+	*timeline = NULL;
+	if (compose_wanted(log)) {
+		const enum tdm_status status =
+			compose_run(log, mode, timeline, quality ? quality : &unwanted, &done, err);
+
+		if (status != TDM_OK || done) {
+			return status;
+		}
+	}
+	return estimate_direct(log, mode, timeline, quality, err);
 }
 
 enum tdm_status tdm_estimate(const struct tdm_exchange_log *log, struct tdm_timeline **timeline,

@@ -109,6 +109,9 @@ tdm_i128 place_host(const struct estimate *est, uint64_t guest, double y);
 /** Guest reading nearest to an x, held inside the readings that a file may have. */
 uint64_t place_guest(const struct estimate *est, double x);
 
+/** y of a host reading at a guest reading. */
+double place_y(const struct estimate *est, uint64_t guest, uint64_t host);
+
 /** x of a guest reading. */
 double place_x(const struct estimate *est, uint64_t guest);
 
@@ -164,6 +167,31 @@ void bound_widen(struct estimate *est);
 /** Gives the windows around each break to the stretch that explains them, and says where the estimate changes over. */
 void change_place(struct estimate *est);
 void change_meet(struct estimate *est);
+
+/* points.c: knots while they are still numbers. */
+
+struct point {
+	uint64_t guest;
+	double x, y;
+	double minus, plus; /* ns */
+};
+
+struct points {
+	struct point *at;
+	size_t count, room;
+	bool failed;
+};
+
+/** Adds a point behind the last one; one that is not behind it is passed over. low and high in y. */
+void points_add(struct points *points, const struct estimate *est, uint64_t guest, double y,
+	double low, double high);
+
+/** Leaves out points that the line through their neighbours tells as well. */
+void points_thin(struct points *points);
+
+/** Adds a segment with these knots. */
+enum tdm_status points_put(const struct estimate *est, enum tdm_segment_kind kind, uint64_t from,
+	const struct points *points, struct tdm_timeline *timeline, struct tdm_error *err);
 
 /* knots.c */
 

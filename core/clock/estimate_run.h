@@ -20,4 +20,12 @@ enum estimate_mode {
 enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_mode mode,
 	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err);
 
+/** Without a look at raw stamps. */
+enum tdm_status estimate_direct(const struct tdm_exchange_log *log, enum estimate_mode mode,
+	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err);
+
+/** A timeline without segments yet, that says what the log and the quality say. */
+enum tdm_status estimate_make(const struct tdm_exchange_log *log, const struct tdm_quality *quality,
+	struct tdm_timeline **timeline, struct tdm_error *err);
+
 #endif

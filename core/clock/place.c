@@ -50,7 +50,7 @@ uint64_t place_guest(const struct estimate *est, double x)
 	return guest > (tdm_i128)TDM_READING_MAX ? TDM_READING_MAX : (uint64_t)guest;
 }
 
-static double y_of(const struct estimate *est, uint64_t guest, uint64_t host)
+double place_y(const struct estimate *est, uint64_t guest, uint64_t host)
 {
 	double rest;
 	const tdm_i128 whole = scaled(est, guest, &rest);
@@ -63,7 +63,7 @@ void place_sample(const struct estimate *est, struct sample *sample)
 	const struct tdm_exchange *stamps = &sample->stamps;
 
 	sample->x_lower = place_x(est, stamps->guest_got);
-	sample->lower = y_of(est, stamps->guest_got, stamps->host_sent) - sample->slack;
+	sample->lower = place_y(est, stamps->guest_got, stamps->host_sent) - sample->slack;
 	sample->x_upper = place_x(est, stamps->guest_sent);
-	sample->upper = y_of(est, stamps->guest_sent, stamps->host_got) + sample->slack;
+	sample->upper = place_y(est, stamps->guest_sent, stamps->host_got) + sample->slack;
 }

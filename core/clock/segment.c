@@ -10,7 +10,7 @@ enum {
 
 #define LIVE_REACH_NS 50e6 /* what lies nearer is the same burst */
 
-struct point {
+struct vertex {
 	double x, y;
 };
 
@@ -22,20 +22,20 @@ struct point {
  * points and the upper chain of the lower points are kept, and the tangent is found by bisection.
  */
 struct chain {
-	struct point *uppers; /* lower convex chain */
-	struct point *lowers; /* upper convex chain */
+	struct vertex *uppers; /* lower convex chain */
+	struct vertex *lowers; /* upper convex chain */
 	size_t upper_count, lower_count;
 	double slope_low, slope_high; /* all average slopes lie between */
 	double x;                     /* right end of what was added */
 	double rho;
 };
 
-static double turn(const struct point *a, const struct point *b, const struct point *c)
+static double turn(const struct vertex *a, const struct vertex *b, const struct vertex *c)
 {
 	return (b->x - a->x) * (c->y - a->y) - (b->y - a->y) * (c->x - a->x);
 }
 
-static void push_point(struct point *points, size_t *count, struct point point, double sign)
+static void push_point(struct vertex *points, size_t *count, struct vertex point, double sign)
 {
 	while (*count >= 2 && sign * turn(&points[*count - 2], &points[*count - 1], &point) <= 0) {
 		(*count)--;
@@ -44,7 +44,7 @@ static void push_point(struct point *points, size_t *count, struct point point, 
 }
 
 /* Greatest (sign 1) or least (sign -1) slope from a point of the chain to one on its right. */
-static double tangent(const struct point *points, size_t count, struct point to, double sign)
+static double tangent(const struct vertex *points, size_t count, struct vertex to, double sign)
 {
 	size_t low = 0;
 	size_t high = count - 1;
@@ -64,7 +64,7 @@ static double tangent(const struct point *points, size_t count, struct point to,
 
 /* Statements of a window as a chain sees them: mirrored where it runs to the left, narrowed where asked. */
 struct view {
-	struct point lower, upper;
+	struct vertex lower, upper;
 };
 
 static struct view view_of(const struct window *window, bool mirrored, bool narrowed)

@@ -6,7 +6,7 @@
   more.py show NAME SEED CMD...     errors and bounds of one scenario along its session
   more.py list
 """
-import math, os, random, subprocess, sys, tempfile
+import bisect, math, os, random, subprocess, sys, tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import evaluate
 from corrfile import Corr
@@ -327,6 +327,69 @@ def suspends(r):
         lines.append(f'e {i + 1} {int(G.pieces[-1][-1][0]) + 400_000} suspend')
     G.run(30 * S, 2e-6); G.freeze()
     return Case(G, exchanges(G, r, *paths('user'), 100, G.pieces[-1][-1][1] / S, **FULL), lines=lines)
+
+
+class Steered:
+    """a trace clock over a raw one: slopes that change, by pieces"""
+
+    def __init__(self, r, start, end, offset, ppm, every=(1, 8), step=None):
+        self.x = [start]; self.y = [start + offset]
+        while self.x[-1] < end:
+            d = int(r.uniform(*every) * S); s = r.uniform(-ppm, ppm) * 1e-6
+            self.x.append(self.x[-1] + d); self.y.append(self.y[-1] + d * (1 + s))
+        if step:   # the clock is set in the middle
+            i = len(self.x) // 2; self.y[i:] = [v + step for v in self.y[i:]]
+
+    def __call__(self, v):
+        i = min(max(bisect.bisect_right(self.x, v) - 1, 0), len(self.x) - 2)
+        return self.y[i] + (self.y[i + 1] - self.y[i]) * (v - self.x[i]) / (self.x[i + 1] - self.x[i])
+
+
+class Composed:
+    def __init__(self, raw, host, guest): self.raw, self.host, self.guest = raw, host, guest
+
+    def truth(self):
+        return [(k, self.guest(g), self.host(h)) for k, g, h in self.raw.truth()]
+
+
+def composed(r, T, ppm, host_ppm, guest_ppm, G=None, locals_every=.25, **kw):
+    """both traces are stamped from steered clocks; raw ones and sandwich reads stand beside"""
+    G = G or constant(T, ppm)
+    end = G.pieces[-1][-1][1]
+    host = Steered(r, 99 * S, end + S, 7_000_000, host_ppm); guest = Steered(r, G.pieces[0][0][0] - S, G.pieces[-1][-1][0] + S, -3_000_000, guest_ppm)
+    gap = lambda: 18 + r.expovariate(1 / 12)
+    x, lines = [], []
+    for seq, h1, g2, g3, h4 in exchanges(G, r, *paths('user'), 100, end / S, **dict(FULL, **kw)):
+        # sending: trace, then raw; on receipt: raw, then trace
+        x.append([seq, int(host(h1)), int(guest(g2 + gap())), int(guest(g3)), int(host(h4 + gap()))])
+        lines.append('r %d %d %d %d %d' % (seq, h1 + gap(), g2, g3 + gap(), h4))
+    t = 100.02
+    while t < end / S:
+        for side, clock, raw in (('h', host, t * S), ('g', guest, G.g_at(t * S))):
+            if raw is None: continue
+            w = 50 + r.expovariate(1 / 20)
+            lines.append('l %s %d %d %d' % (side, raw + w / 2, clock(raw + w * r.uniform(.3, .7)), w))
+        t += locals_every
+    lines += ['host h clock mono unit-hz 1000000000', 'guest g clock mono unit-hz 1000000000']
+    return Case(Composed(G, host, guest), x, lines=lines)
+
+
+@case(200, 2_500, 13_500, 0)
+def mono_steered(r):
+    """clocks that chrony steers on both sides, through raw"""
+    return composed(r, 120, 9.0, 6, 6)
+
+
+@case(60, 250, 10_500, 0)
+def mono_calm(r):
+    """the same, but nobody steers"""
+    return composed(r, 120, 9.0, .001, .001)
+
+
+@case(200, 3_000, 13_500, 3.5)
+def mono_paused(r):
+    G = Guest(); G.run(int((40 + r.random()) * S), 2e-6); G.jump(dh=int(.8 * S)); G.run(int((50 + r.random()) * S), 2e-6); G.freeze()
+    return composed(r, 0, 0, 6, 6, G)
 
 
 def score(c, path):
