@@ -18,6 +18,7 @@ struct compose {
 	struct local_table guest, host;
 	struct tdm_timeline *raw; /* guest raw -> host raw */
 	struct estimate est;      /* for placing points */
+	uint64_t kernel_used, kernel_dropped;
 };
 
 static bool is_raw_name(const char *clock)
@@ -41,66 +42,6 @@ bool compose_wanted(const struct tdm_exchange_log *log)
 	}
 	/* Where most lack it (an old agent), the trace clocks alone say more. */
 	return with_raw && with_raw >= count - count / 10;
-}
-
-/* The log as it would be had raw been the trace clock. */
-static struct tdm_exchange_log *raw_log(struct compose *compose, struct tdm_error *err)
-{
-	struct tdm_exchange_log *made = tdm_exchange_log_create();
-	struct tdm_exchange_log_info info = compose->info;
-	size_t count;
-	const struct tdm_exchange_record *records = tdm_exchange_log_records(compose->log, &count);
-	size_t epoch_count;
-	const struct tdm_epoch_record *epochs = tdm_exchange_log_epochs(compose->log, &epoch_count);
-	enum tdm_status status = made ? TDM_OK : TDM_ERR_NOMEM;
-
-	info.host_unit_hz = compose->host.is_identity ? info.host_unit_hz : 1000000000;
-	info.guest_unit_hz = compose->guest.is_identity ? info.guest_unit_hz : 1000000000;
-	if (status == TDM_OK) {
-		status = tdm_exchange_log_set_info(made, &info, err);
-	}
-	for (size_t i = 0; status == TDM_OK && i < count; i++) {
-		struct tdm_exchange_record record = records[i];
-
-		if (!record.has_raw) {
-			continue;
-		}
-		if (!compose->host.is_identity) {
-			record.trace.host_sent = record.raw.host_sent;
-			record.trace.host_got = record.raw.host_got;
-		}
-		if (!compose->guest.is_identity) {
-			record.trace.guest_got = record.raw.guest_got;
-			record.trace.guest_sent = record.raw.guest_sent;
-		}
-		/* CLOCK_REALTIME is no constant away from a raw clock. */
-		record.has_raw = false;
-		record.has_kernel = false;
-		status = tdm_exchange_log_add(made, &record);
-	}
-	for (size_t i = 0; status == TDM_OK && i < epoch_count; i++) {
-		struct tdm_epoch_record epoch = epochs[i];
-
-		if (!compose->guest.is_identity) {
-			double minus;
-			double plus;
-			const double own = (double)((tdm_i128)epoch.guest -
-						    (tdm_i128)compose->guest.own_origin);
-			const double other = local_at(&compose->guest, own, &minus, &plus);
-
-			epoch.guest = (uint64_t)((tdm_i128)compose->guest.other_origin +
-						 (tdm_i128)llround(other));
-		}
-		status = tdm_exchange_log_add_epoch(made, &epoch);
-	}
-	if (status != TDM_OK) {
-		tdm_exchange_log_destroy(made);
-		if (status == TDM_ERR_NOMEM) {
-			tdm_fail(err, TDM_ERR_NOMEM, "no memory for the raw exchanges");
-		}
-		return NULL;
-	}
-	return made;
 }
 
 /* A reading through one of the local tables, in whole units. */
@@ -145,6 +86,103 @@ static uint64_t back_through(const struct local_table *table, uint64_t wanted)
 		return 0;
 	}
 	return reading > (tdm_i128)TDM_READING_MAX ? TDM_READING_MAX : (uint64_t)reading;
+}
+
+/* Kernel stamps by way of the trace clocks; what the local tables may be off is taken off the statements. */
+static bool kernel_as_raw(const struct compose *compose, const struct tdm_exchange_record *record,
+	struct tdm_exchange *stamps)
+{
+	uint64_t slack_ns;
+	double minus[4] = { 0 };
+	double plus[4] = { 0 };
+
+	if (!record->has_kernel || !stamps_from_kernel(&compose->info, record, stamps, &slack_ns)) {
+		return false;
+	}
+	stamps->guest_got = through(&compose->guest, stamps->guest_got, &minus[0], &plus[0]);
+	stamps->guest_sent = through(&compose->guest, stamps->guest_sent, &minus[1], &plus[1]);
+	stamps->host_sent = back_through(&compose->host, stamps->host_sent);
+	stamps->host_got = back_through(&compose->host, stamps->host_got);
+	(void)through(&compose->host, stamps->host_sent, &minus[2], &plus[2]);
+	(void)through(&compose->host, stamps->host_got, &minus[3], &plus[3]);
+
+	/* The same to either side: what moves both statements alike would move the estimate. */
+	double slack = (double)slack_ns + 1;
+
+	slack += fmax(fmax(minus[0], plus[0]), fmax(minus[1], plus[1]));
+	slack += fmax(fmax(minus[2], plus[2]), fmax(minus[3], plus[3]));
+	if (slack > (double)stamps->host_sent) {
+		return false;
+	}
+	stamps->host_sent -= (uint64_t)ceil(slack);
+	stamps->host_got += (uint64_t)ceil(slack);
+	return stamps->host_got > stamps->host_sent && stamps->guest_sent >= stamps->guest_got;
+}
+
+/* The log as it would be had raw been the trace clock. */
+static struct tdm_exchange_log *raw_log(struct compose *compose, struct tdm_error *err)
+{
+	struct tdm_exchange_log *made = tdm_exchange_log_create();
+	struct tdm_exchange_log_info info = compose->info;
+	size_t count;
+	const struct tdm_exchange_record *records = tdm_exchange_log_records(compose->log, &count);
+	size_t epoch_count;
+	const struct tdm_epoch_record *epochs = tdm_exchange_log_epochs(compose->log, &epoch_count);
+	enum tdm_status status = made ? TDM_OK : TDM_ERR_NOMEM;
+
+	info.host_unit_hz = compose->host.is_identity ? info.host_unit_hz : 1000000000;
+	info.guest_unit_hz = compose->guest.is_identity ? info.guest_unit_hz : 1000000000;
+	if (status == TDM_OK) {
+		status = tdm_exchange_log_set_info(made, &info, err);
+	}
+	for (size_t i = 0; status == TDM_OK && i < count; i++) {
+		struct tdm_exchange_record record = records[i];
+		struct tdm_exchange stamps;
+
+		if (!record.has_raw) {
+			continue;
+		}
+		if (!compose->host.is_identity) {
+			record.trace.host_sent = record.raw.host_sent;
+			record.trace.host_got = record.raw.host_got;
+		}
+		if (!compose->guest.is_identity) {
+			record.trace.guest_got = record.raw.guest_got;
+			record.trace.guest_sent = record.raw.guest_sent;
+		}
+		if (kernel_as_raw(compose, &records[i], &stamps)) {
+			record.trace = stamps;
+			compose->kernel_used++;
+		} else {
+			compose->kernel_dropped += record.has_kernel;
+		}
+		record.has_raw = false;
+		record.has_kernel = false;
+		status = tdm_exchange_log_add(made, &record);
+	}
+	for (size_t i = 0; status == TDM_OK && i < epoch_count; i++) {
+		struct tdm_epoch_record epoch = epochs[i];
+
+		if (!compose->guest.is_identity) {
+			double minus;
+			double plus;
+			const double own = (double)((tdm_i128)epoch.guest -
+						    (tdm_i128)compose->guest.own_origin);
+			const double other = local_at(&compose->guest, own, &minus, &plus);
+
+			epoch.guest = (uint64_t)((tdm_i128)compose->guest.other_origin +
+						 (tdm_i128)llround(other));
+		}
+		status = tdm_exchange_log_add_epoch(made, &epoch);
+	}
+	if (status != TDM_OK) {
+		tdm_exchange_log_destroy(made);
+		if (status == TDM_ERR_NOMEM) {
+			tdm_fail(err, TDM_ERR_NOMEM, "no memory for the raw exchanges");
+		}
+		return NULL;
+	}
+	return made;
 }
 
 /* One point of the whole way. */
@@ -396,6 +434,8 @@ enum tdm_status compose_run(const struct tdm_exchange_log *log, enum estimate_mo
 		.guest_ref = back_through(&compose.guest, first.knots[0].guest),
 		.host_ref = through(&compose.host, first.knots[0].host, &minus, &plus) };
 	quality->composed = true;
+	quality->kernel_used = compose.kernel_used;
+	quality->kernel_dropped = compose.kernel_dropped;
 	status = estimate_make(log, quality, &made, err);
 	if (status == TDM_OK) {
 		status = put_segments(&compose, mode == ESTIMATE_WHOLE, made, err);

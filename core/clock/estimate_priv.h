@@ -96,6 +96,15 @@ struct estimate {
 /** Orders and cleans the log's exchanges and puts them in windows. TDM_ERR_RANGE where none is left. */
 enum tdm_status select_samples(struct estimate *est, struct tdm_error *err);
 
+/* stamps.c */
+
+/**
+ * Kernel stamps as readings of the trace clocks, where they can be believed.
+ * @param slack_ns  Receives by how much a statement made of them may be off.
+ */
+bool stamps_from_kernel(const struct tdm_exchange_log_info *info,
+	const struct tdm_exchange_record *record, struct tdm_exchange *stamps, uint64_t *slack_ns);
+
 /* place.c: between readings and x, y. */
 
 tdm_i128 place_distance(uint64_t to, uint64_t from);

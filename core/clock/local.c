@@ -11,6 +11,10 @@
 #define JUMP_RATE   600e-6 /* a slope further from the usual one was a step, no steering */
 #define BEYOND_RATE 100e-6 /* what may happen before the first and behind the last read */
 
+enum {
+	REACH = 2 /* intervals to either side that tell how much the rate moves here */
+};
+
 /* One read of both: own lies at own, the other's reading between low and high. */
 struct reading {
 	double own, low, high;
@@ -157,15 +161,18 @@ static bool find_bends(struct local_table *table)
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct local_cell *a = &table->cells[i];
-		double bend = (a[1].high - a[1].low + a->high - a->low) / (a[1].own - a->own);
+		/* What the samples leave open, and what was measured on either side. */
+		const double open = (a[1].high - a[1].low + a->high - a->low) / (a[1].own - a->own);
+		double least = slope(table, i);
+		double most = least;
 
-		if (i > 0 && !table->jumps[i - 1]) {
-			bend = fmax(bend, fabs(slope(table, i) - slope(table, i - 1)));
+		for (size_t j = i > REACH ? i - REACH : 0; j < count && j <= i + REACH; j++) {
+			if (!table->jumps[j]) {
+				least = fmin(least, slope(table, j));
+				most = fmax(most, slope(table, j));
+			}
 		}
-		if (i + 1 < count && !table->jumps[i + 1]) {
-			bend = fmax(bend, fabs(slope(table, i) - slope(table, i + 1)));
-		}
-		table->bends[i] = bend;
+		table->bends[i] = most - least + open;
 	}
 	free(slopes);
 	return true;
@@ -289,7 +296,7 @@ double local_at(const struct local_table *table, double own, double *minus, doub
 	} else {
 		const double half =
 			((a->high - a->low) * (1 - part) + (b->high - b->low) * part) / 2;
-		/* The furthest that a slope within the bend can carry it from the chord; a sixteenth more for lines through quarters. */
+		/* The furthest that slopes so far apart can carry it from the chord; a sixteenth more for lines through quarters. */
 		const double most =
 			table->bends[interval] * (b->own - a->own) * part * (1 - part) * 17 / 16;
 

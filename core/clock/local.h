@@ -21,8 +21,8 @@ struct local_table {
 	uint64_t own_origin, other_origin;
 	struct local_cell *cells;
 	size_t count, room;
-	double *bends; /* for each interval: by how much the slope inside may differ from the chord's */
-	bool *jumps; /* for each interval: the clock was set in it */
+	double *bends; /* for each interval: how far apart the slopes inside it may be */
+	bool *jumps;   /* for each interval: the clock was set in it */
 	size_t jump_count;
 };
 

@@ -34,49 +34,6 @@ static bool is_clean(const struct estimate *est, const struct tdm_exchange *stam
 	return there <= away * 1.001 + 50;
 }
 
-/* Kernel stamps as stamps of the trace clocks, where they are believable. */
-static bool use_kernel_stamps(struct estimate *est, const struct tdm_exchange_log_info *info,
-	const struct tdm_exchange_record *record, struct sample *sample)
-{
-	const struct tdm_epoch_offset *host = &info->epoch[TDM_SIDE_HOST];
-	const struct tdm_epoch_offset *guest = &info->epoch[TDM_SIDE_GUEST];
-	const struct tdm_exchange *user = &sample->stamps;
-	tdm_i128 moved[4];
-
-	if (!host->is_known || !guest->is_known || info->host_unit_hz != 1000000000 ||
-		info->guest_unit_hz != 1000000000) {
-		return false;
-	}
-	for (size_t i = 0; i < 4; i++) {
-		moved[i] = (tdm_i128)record->kernel[i] -
-			   (i == 0 || i == 3 ? host->offset_ns : guest->offset_ns);
-		if (!record->kernel[i] || moved[i] <= 0 || moved[i] > (tdm_i128)TDM_READING_MAX) {
-			return false;
-		}
-	}
-
-	/* The kernel's points lie between ours, by no more than the constants may be off. */
-	const tdm_i128 host_slack = (tdm_i128)host->width_ns;
-	const tdm_i128 guest_slack = (tdm_i128)guest->width_ns;
-
-	if (moved[0] + host_slack < (tdm_i128)user->host_sent || moved[3] <= moved[0] ||
-		moved[3] > (tdm_i128)user->host_got + host_slack ||
-		moved[1] > (tdm_i128)user->guest_got + guest_slack ||
-		moved[2] + guest_slack < (tdm_i128)user->guest_sent) {
-		return false;
-	}
-
-	const struct tdm_exchange stamps = { (uint64_t)moved[0], (uint64_t)moved[1],
-		(uint64_t)moved[2], (uint64_t)moved[3] };
-
-	if (!is_clean(est, &stamps)) {
-		return false;
-	}
-	sample->stamps = stamps;
-	sample->slack = (double)host->width_ns + (double)guest->width_ns;
-	return true;
-}
-
 /* Numbers between those that are there: probes whose answers were lost. */
 static uint64_t count_lost(const struct tdm_exchange_record **records, size_t count)
 {
@@ -178,7 +135,13 @@ static enum tdm_status gather(struct estimate *est, struct tdm_error *err)
 			continue;
 		}
 		if (record->has_kernel) {
-			if (use_kernel_stamps(est, &info, record, &sample)) {
+			struct tdm_exchange stamps;
+			uint64_t slack_ns;
+
+			if (stamps_from_kernel(&info, record, &stamps, &slack_ns) &&
+				is_clean(est, &stamps)) {
+				sample.stamps = stamps;
+				sample.slack = (double)slack_ns;
 				est->quality.kernel_used++;
 			} else {
 				est->quality.kernel_dropped++;

@@ -392,6 +392,38 @@ def mono_paused(r):
     return composed(r, 0, 0, 6, 6, G)
 
 
+@case(120, 1_800, 1_300, 0)
+def mono_kernel_stamps(r):
+    """steered clocks on both sides, raw beside them, the kernel's stamps between"""
+    G = constant(100, 6.0)
+    host = Steered(r, 99 * S, 201 * S, 7_000_000, 3); guest = Steered(r, 4_999 * S, 5_101 * S, -3_000_000, 3)
+    real_host, real_guest = 1_700_000_000 * S + 123, 1_690_000_000 * S + 77
+    x, lines = [], [f'epoch host {real_host} 5', f'epoch guest {real_guest} 5', 'host h clock mono unit-hz 1000000000', 'guest g clock mono unit-hz 1000000000']
+    gap = lambda: 18 + r.expovariate(1 / 12)
+    late = lambda: 5_000 + r.expovariate(1 / 4_000)
+    for seq, k1, k2, k3, k4 in exchanges(G, r, *paths('kern'), 100, 200, **FULL):
+        k4 += k2 + 43_000 - k3; k3 = k2 + 43_000
+        h1, g2, g3, h4 = k1 - late(), k2 + late(), k2 + 40_000, k4 + late()
+        x.append([seq, int(host(h1)), int(guest(g2 + gap())), int(guest(g3)), int(host(h4 + gap()))])
+        lines.append('r %d %d %d %d %d' % (seq, h1 + gap(), g2, g3 + gap(), h4))
+        lines.append('t %d %d %d %d %d' % (seq, host(k1) + real_host, guest(k2) + real_guest, guest(k3) + real_guest, host(k4) + real_host))
+    return Case(Composed(G, host, guest), x, lines=lines)
+
+
+@case(15, 60, 560, 0)
+def kernel_stamps(r):
+    """user stamps 5 to 30 us off, CLOCK_REALTIME ones of the kernel between them; one in fifty is impossible"""
+    G = constant(200, 6.0); real_host, real_guest = 1_700_000_000 * S + 123, 1_690_000_000 * S + 77
+    x, lines = [], [f'epoch host {real_host + r.randint(-4, 4)} 5', f'epoch guest {real_guest + r.randint(-4, 4)} 5']
+    for seq, k1, k2, k3, k4 in exchanges(G, r, *paths('kern'), 100, 300, **FULL):
+        late = lambda: 5_000 + r.expovariate(1 / 4_000)
+        x.append([seq, int(k1 - late()), int(k2 + late()), int(k2 + 40_000), int(k4 + 40_000 + late())])
+        k3, k4 = k2 + 40_000 + 3_000, k4 - k3 + k2 + 40_000 + 3_000
+        if r.random() < .02: k2 += 1_000_000
+        lines.append('t %d %d %d %d %d' % (seq, k1 + real_host, k2 + real_guest, k3 + real_guest, k4 + real_host))
+    return Case(G, x, lines=lines)
+
+
 def score(c, path):
     corr = Corr.load(path)
     t = c.truth()
