@@ -166,7 +166,12 @@ static bool find_bends(struct local_table *table)
 		double least = slope(table, i);
 		double most = least;
 
-		for (size_t j = i > REACH ? i - REACH : 0; j < count && j <= i + REACH; j++) {
+		/* At an end one side is missing: all that was seen of the daemon stands in for it. */
+		const bool at_end = i == 0 || i + 1 == count;
+		const size_t from = at_end || i < REACH ? 0 : i - REACH;
+		const size_t to = at_end ? count - 1 : i + REACH;
+
+		for (size_t j = from; j < count && j <= to; j++) {
 			if (!table->jumps[j]) {
 				least = fmin(least, slope(table, j));
 				most = fmax(most, slope(table, j));
