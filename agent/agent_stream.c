@@ -118,33 +118,6 @@ static enum tdm_status send_opened(
 	return status;
 }
 
-/* The packed texts in frames, and an empty one behind them. */
-static enum tdm_status send_texts(
-	struct agent_peer *peer, const struct tdm_trace_meta *meta, struct tdm_error *err)
-{
-	enum {
-		PART_BYTES = TDM_FRAME_MAX_BYTES - TDM_TAG_BYTES
-	};
-	struct tdm_buffer bytes = { 0 };
-	enum tdm_status status = tdm_trace_meta_pack(meta, &bytes);
-
-	if (status != TDM_OK) {
-		tdm_fail(err, status, "no memory for texts");
-	}
-	for (size_t sent = 0; status == TDM_OK && sent < bytes.size;) {
-		const size_t left = bytes.size - sent;
-		const size_t part = left < PART_BYTES ? left : PART_BYTES;
-
-		status = tdm_link_send(peer->link, (enum tdm_frame_type)TDM_STREAM_TEXTS,
-			bytes.bytes + sent, part, tdm_deadline_ns(SEND_MS), err);
-		sent += part;
-	}
-	tdm_buffer_release(&bytes);
-	return status == TDM_OK ? tdm_link_send(peer->link, (enum tdm_frame_type)TDM_STREAM_TEXTS,
-					  NULL, 0, tdm_deadline_ns(SEND_MS), err)
-				: status;
-}
-
 /* Waits for one frame of a type; TDM_END also where the agent ends. */
 static enum tdm_status wait_frame(struct agent_peer *peer, enum tdm_stream_frame type,
 	uint64_t deadline_ns, struct tdm_error *err)
@@ -202,7 +175,7 @@ static enum tdm_status send_end(
 		status = tdm_tap_collect_end(session->tap, &meta, err);
 	}
 	if (status == TDM_OK) {
-		status = send_texts(peer, &meta, err);
+		status = tdm_stream_send_texts(peer->link, &meta, SEND_MS, err);
 	}
 	tdm_trace_meta_release(&meta);
 	return status;
@@ -219,7 +192,7 @@ static enum tdm_status serve(struct agent_peer *peer, struct stream_session *ses
 		status = tdm_tap_collect(session->tap, kallsyms, &meta, err);
 	}
 	if (status == TDM_OK) {
-		status = send_texts(peer, &meta, err);
+		status = tdm_stream_send_texts(peer->link, &meta, SEND_MS, err);
 	}
 	tdm_trace_meta_release(&meta);
 	if (status == TDM_OK) {

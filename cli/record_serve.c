@@ -114,28 +114,6 @@ static enum tdm_status send_opened(struct viewer *viewer, struct tdm_error *err)
 	return status;
 }
 
-static enum tdm_status send_texts(struct viewer *viewer, struct tdm_error *err)
-{
-	struct tdm_buffer packed = { 0 };
-	enum tdm_status status = tdm_trace_meta_pack(record_spool_meta(viewer->spool), &packed);
-
-	if (status != TDM_OK) {
-		tdm_fail(err, status, "no memory for texts");
-	}
-	for (size_t sent = 0; status == TDM_OK && sent < packed.size;) {
-		const size_t left = packed.size - sent;
-		const size_t part = left < PART_BYTES ? left : PART_BYTES;
-
-		status = tdm_link_send(viewer->link, (enum tdm_frame_type)TDM_STREAM_TEXTS,
-			packed.bytes + sent, part, tdm_deadline_ns(SEND_MS), err);
-		sent += part;
-	}
-	tdm_buffer_release(&packed);
-	return status == TDM_OK ? tdm_link_send(viewer->link, (enum tdm_frame_type)TDM_STREAM_TEXTS,
-					  NULL, 0, tdm_deadline_ns(SEND_MS), err)
-				: status;
-}
-
 static void put_u32(uint8_t *to, uint32_t value)
 {
 	for (unsigned int i = 0; i < 4; i++) {
@@ -234,7 +212,8 @@ static enum tdm_status serve_machine(struct viewer *viewer, struct tdm_error *er
 	enum tdm_status status = send_opened(viewer, err);
 
 	if (status == TDM_OK) {
-		status = send_texts(viewer, err);
+		status = tdm_stream_send_texts(
+			viewer->link, record_spool_meta(viewer->spool), SEND_MS, err);
 	}
 	if (status == TDM_OK) {
 		status = tdm_link_receive(viewer->link, &frame, tdm_deadline_ns(START_MS), -1, err);

@@ -331,3 +331,32 @@ enum tdm_status tdm_stream_parse_url(
 	*name = slash + 1;
 	return tdm_address_parse(text, TDM_ADDRESS_CONNECT, address, err);
 }
+
+enum tdm_status tdm_stream_send_texts(struct tdm_link *link, const struct tdm_trace_meta *meta,
+	uint32_t timeout_ms, struct tdm_error *err)
+{
+	enum {
+		PART_BYTES = TDM_FRAME_MAX_BYTES - TDM_TAG_BYTES
+	};
+	struct tdm_buffer packed = { 0 };
+	enum tdm_status status = tdm_trace_meta_pack(meta, &packed);
+	size_t sent = 0;
+	size_t part;
+
+	if (status != TDM_OK) {
+		tdm_fail(err, status, "no memory for texts");
+	}
+	do {
+		const size_t left = packed.size - sent;
+
+		part = left < PART_BYTES ? left : PART_BYTES;
+		if (status == TDM_OK) {
+			status = tdm_link_send(link, (enum tdm_frame_type)TDM_STREAM_TEXTS,
+				part ? packed.bytes + sent : NULL, part,
+				tdm_deadline_ns(timeout_ms), err);
+		}
+		sent += part;
+	} while (status == TDM_OK && part);
+	tdm_buffer_release(&packed);
+	return status;
+}
