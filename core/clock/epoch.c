@@ -66,27 +66,47 @@ static bool copy_epochs(struct estimate *est)
 	return est->epochs != NULL;
 }
 
+/*
+ * Where readings went back, and could have begun at the mark: the guest has not counted longer since than the host has.
+ */
+static bool is_reset(const struct window *before, const struct window *window, double mark)
+{
+	const double elapsed = window->x_upper + window->upper - before->x_lower - before->lower;
+
+	return window->x < before->x && window->x >= mark && window->x - mark <= elapsed;
+}
+
+/* The first window behind a mark; window_count where there is none. */
+static size_t first_behind(const struct estimate *est, double mark, size_t from)
+{
+	const struct window *windows = est->windows;
+
+	for (size_t i = from; i < est->window_count; i++) {
+		if (is_reset(&windows[i - 1], &windows[i], mark)) {
+			return i;
+		}
+	}
+	for (size_t i = from; i < est->window_count; i++) {
+		if (windows[i].x >= mark && windows[i - 1].x < mark) {
+			return i;
+		}
+	}
+	return est->window_count;
+}
+
 /* Which windows lie behind which of the guest's own marks of a break. */
 static void number_epochs(struct estimate *est)
 {
-	struct window *windows = est->windows;
 	size_t next = 1;
 
 	for (size_t i = 0; i < est->window_count; i++) {
-		windows[i].epoch = 0;
+		est->windows[i].epoch = 0;
 	}
 	for (size_t i = 0; i < est->epoch_count && next < est->window_count; i++) {
-		const double mark = place_x(est, est->epochs[i].guest);
-		size_t at = next;
+		const size_t at = first_behind(est, place_x(est, est->epochs[i].guest), next);
 
-		/* Behind the mark, and either the first so or the first after readings went back. */
-		while (at < est->window_count &&
-			!(windows[at].x >= mark &&
-				(windows[at - 1].x < mark || windows[at].x < windows[at - 1].x))) {
-			at++;
-		}
 		for (size_t j = at; j < est->window_count; j++) {
-			windows[j].epoch = (uint32_t)i + 1;
+			est->windows[j].epoch = (uint32_t)i + 1;
 		}
 		if (at < est->window_count) {
 			next = at + 1;
