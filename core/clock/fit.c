@@ -28,7 +28,8 @@ static const double quantiles[] = { 0, .005, .01, .02, .05, .10, .20, .35, .50 }
 
 enum {
 	QUANTILES = sizeof(quantiles) / sizeof(quantiles[0]),
-	TENTH = 5, /* the one that a window's own measurement uses */
+	TENTH = 5,     /* the one that a window's own measurement uses */
+	LEAST_RUN = 3, /* one or two quantiles agree by chance */
 };
 
 struct state {
@@ -243,7 +244,7 @@ static double plateau(const struct times *times)
 			const double spread = run[length - 1] - run[0];
 			const double cost = (spread + 1) / pow((double)length, 1.5);
 
-			if (cost < best) {
+			if (length >= LEAST_RUN && cost < best) {
 				best = cost;
 				value = (run[(length - 1) / 2] + run[length / 2]) / 2;
 			}

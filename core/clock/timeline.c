@@ -5,7 +5,7 @@ enum {
 	LONE_RATE_PPB = 500000
 };
 
-/* The exact form, for distances that the fast one does not reach. */
+/* The plain form, for distances that the fast one does not reach. */
 static uint64_t slow_quotient(uint64_t distance, const struct piece *piece, uint64_t *remainder)
 {
 	const tdm_u128 product = (tdm_u128)distance * piece->rise;
@@ -15,29 +15,27 @@ static uint64_t slow_quotient(uint64_t distance, const struct piece *piece, uint
 	return quotient > UINT64_MAX ? UINT64_MAX : (uint64_t)quotient;
 }
 
+/* floor(distance * rise / run): whole parts, and the high half of distance * part, which is at most one too small. */
 static inline uint64_t quotient(uint64_t distance, const struct piece *piece, uint64_t *remainder)
 {
-	if (distance >> piece->shift) {
+	if (__builtin_expect(distance > piece->reach, 0)) {
 		return slow_quotient(distance, piece, remainder);
 	}
 
-	uint64_t q = tdm_mul_shift(distance, piece->mult, piece->shift);
-	uint64_t r = distance * piece->rise - q * piece->run;
+	const uint64_t high = tdm_mul_shift(distance, piece->part, 64);
+	/* Below 2 * run <= 2^63, although its terms wrapped. */
+	const uint64_t left = distance * piece->rest - high * piece->run;
+	const uint64_t more = left >= piece->run;
 
-	/* q is at most one too small, so r < 2 * run <= 2^63 although its terms wrapped. */
-	if (r >= piece->run) {
-		q++;
-		r -= piece->run;
-	}
-	*remainder = r;
-	return q;
+	*remainder = left - (more ? piece->run : 0);
+	return distance * piece->whole + high + more;
 }
 
-uint64_t timeline_on_piece(const struct piece *piece, uint64_t guest)
+static inline uint64_t on_piece(const struct piece *piece, uint64_t guest)
 {
 	uint64_t remainder;
 
-	if (guest >= piece->guest) {
+	if (__builtin_expect(guest >= piece->guest, 1)) {
 		const uint64_t rise = quotient(guest - piece->guest, piece, &remainder);
 		const uint64_t host = piece->host + rise;
 
@@ -53,29 +51,24 @@ uint64_t timeline_on_piece(const struct piece *piece, uint64_t guest)
 	return fall > piece->host ? 0 : piece->host - fall;
 }
 
-size_t timeline_find_piece(
+uint64_t timeline_on_piece(const struct piece *piece, uint64_t guest)
+{
+	return on_piece(piece, guest);
+}
+
+static size_t search_piece(
 	const struct tdm_timeline *timeline, uint64_t guest, struct tdm_timeline_hint *hint)
 {
 	const struct piece *pieces = timeline->pieces;
-	const size_t count = timeline->piece_count;
-	size_t at = hint ? hint->piece : 0;
-
-	if (at < count && pieces[at].from <= guest) {
-		if (at + 1 == count || guest < pieces[at + 1].from) {
-			return at;
-		}
-		at++;
-		if (at + 1 == count || guest < pieces[at + 1].from) {
-			if (hint) {
-				hint->piece = (uint32_t)at;
-			}
-			return at;
-		}
-	}
-
 	size_t low = 0;
-	size_t high = count;
+	size_t high = timeline->piece_count;
+	const size_t next = hint ? (size_t)hint->piece + 1 : high;
 
+	/* Streams are in order: mostly it is the next one. */
+	if (next < high && pieces[next].from <= guest && guest <= pieces[next].until) {
+		hint->piece = (uint32_t)next;
+		return next;
+	}
 	while (high - low > 1) {
 		const size_t middle = low + (high - low) / 2;
 
@@ -91,6 +84,25 @@ size_t timeline_find_piece(
 	return low;
 }
 
+static inline size_t find_piece(
+	const struct tdm_timeline *timeline, uint64_t guest, struct tdm_timeline_hint *hint)
+{
+	const size_t at = hint ? hint->piece : 0;
+
+	if (__builtin_expect(at < timeline->piece_count && timeline->pieces[at].from <= guest &&
+				     guest <= timeline->pieces[at].until,
+		    1)) {
+		return at;
+	}
+	return search_piece(timeline, guest, hint);
+}
+
+size_t timeline_find_piece(
+	const struct tdm_timeline *timeline, uint64_t guest, struct tdm_timeline_hint *hint)
+{
+	return find_piece(timeline, guest, hint);
+}
+
 uint64_t tdm_timeline_apply(const struct tdm_timeline *timeline, uint64_t guest, uint32_t cpu,
 	struct tdm_timeline_hint *hint)
 {
@@ -98,8 +110,7 @@ uint64_t tdm_timeline_apply(const struct tdm_timeline *timeline, uint64_t guest,
 	if (!timeline->piece_count) {
 		return guest;
 	}
-	return timeline_on_piece(
-		&timeline->pieces[timeline_find_piece(timeline, guest, hint)], guest);
+	return on_piece(&timeline->pieces[find_piece(timeline, guest, hint)], guest);
 }
 
 uint64_t tdm_timeline_host_ns(const struct tdm_timeline *timeline, uint64_t host)

@@ -5,8 +5,7 @@
 #include <string.h>
 
 enum {
-	DEFAULT_RATE_PPB = 100,
-	MAX_SHIFT = 62
+	DEFAULT_RATE_PPB = 100
 };
 
 #define NS_HZ        UINT64_C(1000000000)
@@ -175,20 +174,14 @@ enum tdm_status tdm_timeline_add_segment(struct tdm_timeline *timeline, enum tdm
 
 static void set_line(struct piece *piece, const struct tdm_knot *at, uint64_t run, uint64_t rise)
 {
-	tdm_u128 mult = ((tdm_u128)rise << MAX_SHIFT) / run;
-	uint32_t shift = MAX_SHIFT;
-
-	/* Halving floors again, which is the floor of the half. */
-	while (mult >> 63) {
-		mult >>= 1;
-		shift--;
-	}
 	piece->guest = at->guest;
 	piece->host = at->host;
 	piece->run = run;
 	piece->rise = rise;
-	piece->mult = (uint64_t)mult;
-	piece->shift = shift;
+	piece->whole = rise / run;
+	piece->rest = rise % run;
+	piece->part = (uint64_t)(((tdm_u128)piece->rest << 64) / run);
+	piece->reach = UINT64_MAX / (piece->whole + 1);
 }
 
 /* Takes up the line that ends (or, for a segment's first knot, begins) in the knot added last. */
@@ -224,6 +217,10 @@ static enum tdm_status add_piece(struct tdm_timeline *timeline, const struct tdm
 	while (timeline->piece_count && pieces[timeline->piece_count - 1].from >= piece.from) {
 		timeline->piece_count--;
 	}
+	if (timeline->piece_count) {
+		pieces[timeline->piece_count - 1].until = piece.from - 1;
+	}
+	piece.until = UINT64_MAX;
 	pieces[timeline->piece_count++] = piece;
 	return TDM_OK;
 }

@@ -15,19 +15,19 @@ struct segment {
 };
 
 /*
- * One line of the flattened timeline: the readings from "from" up to the next piece's lie on it.
+ * One line of the flattened timeline: the readings from "from" to "until" lie on it.
  *
  *     host + floor((g - guest) * rise / run)
  *
- * mult = floor(rise << shift / run) gives that quotient or one less for distances below 1 << shift; a look at the
- * remainder then makes it exact. Neither a division nor rounding is left.
+ * rise = whole * run + rest, and part = floor(rest * 2^64 / run): distance * whole and the high half of distance * part
+ * make that quotient or one less; a look at the remainder then makes it exact. Neither a division nor rounding is left.
  */
 struct piece {
-	uint64_t from;
+	uint64_t from, until;
 	uint64_t guest, host;
-	uint64_t run, rise;
-	uint64_t mult;
-	uint32_t shift;
+	uint64_t run, whole, rest, part;
+	uint64_t reach; /* distances above take the plain form */
+	uint64_t rise;
 	uint32_t segment;
 	size_t knot; /* the knot at its left end */
 };

@@ -209,7 +209,7 @@ static void measure(const struct estimate *est, struct window *window)
 		sigma = (est->round_trip_middle - est->round_trip_low) / 2 +
 			(excess > 0 ? excess / 2 : 0);
 	}
-	window->variance = sigma * sigma + (width / 200) * (width / 200) + 20.0 * 20.0;
+	window->variance = sigma * sigma + (width / 200) * (width / 200) + 8.0 * 8.0;
 }
 
 /* Session-wide figures that single windows are held against. */

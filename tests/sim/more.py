@@ -112,7 +112,7 @@ def tiny_step(r):
     return Case(G, exchanges(G, r, *paths('user'), 100, G.pieces[-1][-1][1] / S, **FULL))
 
 
-@case(1_500, 3_500, 26_000, 0)
+@case(60, 250, 26_000, 0)
 def wake(r):
     """idle CPUs: a path with two lengths, taken at different odds by direction"""
     return simple(r, 300, 9.0, 'wake')
