@@ -253,7 +253,7 @@ def chrony_slews(r):
     return Case(G, exchanges(G, r, *paths('user'), 100, 100 + int(t), period=.25, burst=8), rho=100_000)
 
 
-@case(300, 3_000, 14_000, 40)
+@case(300, 7_000, 14_000, 40)
 def slews_unannounced(r):
     """the same under the assumption of a raw clock: many segments, the bound holds"""
     G = Guest()
