@@ -193,7 +193,7 @@ void cli_report_estimate(FILE *out, const char *name, const struct tdm_quality *
 	if (quality->used != quality->samples) {
 		fprintf(out,
 			"  left out    %" PRIu64 " with impossible stamps, %" PRIu64
-			" outvoted, %" PRIu64 " too fast, %" PRIu64 " in stray bursts, %" PRIu64
+			" outvoted, %" PRIu64 " too fast, %" PRIu64 " stray or stalled, %" PRIu64
 			" duplicates\n",
 			quality->bad_stamps, quality->outvoted, quality->unbelievable,
 			quality->stray, quality->duplicates);

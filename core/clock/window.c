@@ -231,14 +231,16 @@ static bool find_usual(struct estimate *est)
 		est->round_trip_low = order_nth(values, count / 2 + 1, count / 10);
 	}
 	/*
-	 * Whoever stood still while it was under way (a pause, a migration) may stand on either side of a jump: its
-	 * statements are true, its times are none.
+	 * Whoever stood still while it was under way (a pause, a migration) may stand on either side of a jump: what it
+	 * says of one side may have been seen on the other.
 	 */
 	for (size_t i = 0; count && i < est->sample_count; i++) {
 		struct sample *sample = &est->samples[i];
 
-		if (sample->upper - sample->lower > STALLED * est->round_trip_middle) {
-			sample->bound_only = true;
+		if (sample->believed &&
+			sample->upper - sample->lower > STALLED * est->round_trip_middle) {
+			sample->believed = false;
+			est->quality.stray++;
 		}
 	}
 	free(values);

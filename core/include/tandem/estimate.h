@@ -27,10 +27,10 @@ struct tdm_quality {
 		lost; /* exchanges in the log, believed, and missing by their sequence numbers */
 	uint64_t
 		bad_stamps; /* a reading is 0, negative or above 2^62, or a clock ran backwards inside an exchange */
-	uint64_t duplicates;                  /* the same exchange twice */
-	uint64_t outvoted;                    /* contradicts most of its burst */
-	uint64_t unbelievable;                /* travelled at less than half the usual best time */
-	uint64_t stray;                       /* in bursts that contradict all bursts around them */
+	uint64_t duplicates;   /* the same exchange twice */
+	uint64_t outvoted;     /* contradicts most of its burst */
+	uint64_t unbelievable; /* travelled at less than half the usual best time */
+	uint64_t stray; /* in bursts that contradict all around them, or stopped on the way */
 	uint64_t kernel_used, kernel_dropped; /* kernel stamps taken and refused */
 	uint64_t median_bound,
 		worst_bound; /* half of minus + plus, at the knots before thinning, outside doubt */
