@@ -103,7 +103,7 @@ static void readings_of_any_size_and_order_are_met(void **state)
 
 		assert_int_equal(quality.grade, TDM_GRADE_BOUNDED);
 		assert_int_equal(quality.used, 960);
-		assert_in_range(quality.rate_ppb + 5000, 0, 100);
+		assert_in_range(quality.rate_ppb + 5100, 0, 200);
 		for (uint64_t s = 0; s < 60; s++) {
 			check_at(timeline, cases[i].host0 + s * S, cases[i].host0, cases[i].guest0,
 				100);
