@@ -274,11 +274,6 @@ struct tdm_stream_facts record_guest_facts(const struct record_guest *guest)
 	return tdm_stream_get_facts(guest->stream);
 }
 
-const char *record_guest_name(const struct record_guest *guest)
-{
-	return guest->options.name;
-}
-
 void record_guest_destroy(struct record_guest *guest)
 {
 	if (!guest) {

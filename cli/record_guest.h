@@ -43,7 +43,6 @@ struct record_guest_result record_guest_wait(struct record_guest *guest);
 uint64_t record_guest_bytes(const struct record_guest *guest);
 struct record_spool *record_guest_spool(struct record_guest *guest);
 struct tdm_stream_facts record_guest_facts(const struct record_guest *guest);
-const char *record_guest_name(const struct record_guest *guest);
 
 /** NULL is fine. */
 void record_guest_destroy(struct record_guest *guest);

@@ -462,11 +462,6 @@ struct record_spool *record_tracecmd_spool(struct record_tracecmd *guest)
 	return guest->spool;
 }
 
-struct tdm_tracecmd_info record_tracecmd_info(const struct record_tracecmd *guest)
-{
-	return tdm_tracecmd_get_info(guest->session);
-}
-
 void record_tracecmd_destroy(struct record_tracecmd *guest)
 {
 	if (!guest) {

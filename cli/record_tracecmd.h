@@ -45,7 +45,6 @@ struct record_tracecmd_result record_tracecmd_wait(struct record_tracecmd *guest
 
 uint64_t record_tracecmd_bytes(const struct record_tracecmd *guest);
 struct record_spool *record_tracecmd_spool(struct record_tracecmd *guest);
-struct tdm_tracecmd_info record_tracecmd_info(const struct record_tracecmd *guest);
 void record_tracecmd_destroy(struct record_tracecmd *guest);
 
 #endif

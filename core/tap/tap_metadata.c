@@ -174,10 +174,3 @@ enum tdm_status tdm_tap_get_stats(
 	tdm_buffer_release(&text);
 	return status;
 }
-
-enum tdm_status tdm_tap_list_clocks(struct tdm_buffer *text, struct tdm_error *err)
-{
-	const char *root = tdm_tap_find_tracefs(err);
-
-	return root ? tracefs_read(root, "trace_clock", TEXT_MAX_BYTES, text, err) : TDM_ERR_IO;
-}

@@ -213,7 +213,6 @@ enum tdm_status tdm_tracecmd_stop(struct tdm_tracecmd *session, struct tdm_error
 {
 	struct message_out out;
 
-	session->stopped = true;
 	message_begin(&out, COMMAND_CLOSE, 0);
 	return message_send(session->control_fd, &out, session->timeout_ms, err);
 }

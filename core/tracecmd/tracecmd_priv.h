@@ -67,7 +67,6 @@ struct tdm_tracecmd {
 	struct message_in control, sync;
 	struct tdm_tracecmd_info info;
 	uint32_t *ports; /* of the pages, by CPU */
-	bool stopped;
 };
 
 #endif

@@ -98,9 +98,6 @@ struct tdm_tap_stats {
 enum tdm_status tdm_tap_get_stats(
 	struct tdm_tap *tap, uint32_t cpu, struct tdm_tap_stats *stats, struct tdm_error *err);
 
-/** Clocks of trace_clock, in brackets the current one of the top instance. @p text is appended to. */
-enum tdm_status tdm_tap_list_clocks(struct tdm_buffer *text, struct tdm_error *err);
-
 /**
  * How this kernel turns TSC ticks into ns: (ticks * mult) >> shift.
  *
