@@ -23,6 +23,7 @@ static const char help[] =
 	"      --stamps user|kernel where stamps are made (default: user; kernel: below the scheduler, TCP and UDP)\n"
 	"      --secret-file FILE   the secret that agents and readers share\n"
 	"      --target-bound NS    stop bursts once the bound is so small; exit 3 where it is not reached\n"
+	"      --need-guests        run COMMAND only where all guests answer at the start; else status 1\n"
 	"      --no-kvm             do not ask KVM for the exact relation of x86-tsc\n"
 	"      --force              overwrite files of an earlier run in DIR\n"
 	"  -q, --quiet              errors only\n"
@@ -34,6 +35,7 @@ enum {
 	OPT_STAMPS,
 	OPT_SECRET_FILE,
 	OPT_TARGET_BOUND,
+	OPT_NEED_GUESTS,
 	OPT_NO_KVM,
 	OPT_FORCE,
 	PROGRESS_MS = 1000
@@ -48,6 +50,7 @@ static const struct option long_options[] = {
 	{ "stamps", required_argument, NULL, OPT_STAMPS },
 	{ "secret-file", required_argument, NULL, OPT_SECRET_FILE },
 	{ "target-bound", required_argument, NULL, OPT_TARGET_BOUND },
+	{ "need-guests", no_argument, NULL, OPT_NEED_GUESTS },
 	{ "no-kvm", no_argument, NULL, OPT_NO_KVM },
 	{ "force", no_argument, NULL, OPT_FORCE },
 	{ NULL, 0, NULL, 0 },
@@ -68,7 +71,7 @@ struct session {
 	struct cli_named_list guests;
 	const char *wanted_dir, *clock, *secret_file;
 	char **child;
-	bool kernel_stamps, no_kvm, force, has_serve;
+	bool kernel_stamps, need_guests, no_kvm, force, has_serve;
 	uint64_t target_bound_ns;
 	struct tdm_address serve_address;
 	struct tdm_secret secret;
@@ -116,6 +119,9 @@ static int parse_option(struct session *session, int value)
 			       ? -1
 			       : cli_usage_fault(command,
 					 "--target-bound \"%s\": wanted nanoseconds", optarg);
+	case OPT_NEED_GUESTS:
+		session->need_guests = true;
+		return -1;
 	case OPT_NO_KVM:
 		session->no_kvm = true;
 		return -1;
@@ -264,33 +270,57 @@ static enum tdm_status start_service(struct session *session, struct tdm_error *
 	return TDM_OK;
 }
 
-/* Starts all and waits for their first bursts. @return How many have one. */
-static size_t start_guests(struct session *session, struct tdm_error *err)
+/* What becomes of a guest whose start failed, said once. */
+static void tell_start(const struct session *session, size_t index, const struct tdm_error *why)
 {
-	size_t good = 0;
+	const char *name = session->guests.items[index].name;
 
-	for (size_t i = 0; i < session->guests.count; i++) {
-		struct tdm_error one;
+	if (session->need_guests || sync_guest_gave_up(session->slots[index].guest)) {
+		fprintf(stderr, "tandem sync: guest %s: %s\n", name, why->text);
+	} else {
+		TDM_WARNING(&session->command.log, "guest %s: %s; %strying again", name, why->text,
+			session->child ? "the command runs, " : "");
+	}
+}
 
-		if (sync_guest_start(session->slots[i].guest, &one) != TDM_OK) {
-			*err = one;
-			return 0;
+/*
+ * Starts all and waits for their first bursts. What a command does is worth more than the corrections of a guest that is not
+ * up yet: it runs, and the guest is tried again. But where every guest refuses for good, nothing could come of the run.
+ */
+static enum tdm_status start_guests(struct session *session, struct tdm_error *err)
+{
+	const size_t count = session->guests.count;
+	size_t failed = 0, gave_up = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const enum tdm_status status = sync_guest_start(session->slots[i].guest, err);
+
+		if (status != TDM_OK) {
+			return status;
 		}
 	}
-	for (size_t i = 0; i < session->guests.count; i++) {
-		struct tdm_error one;
+	for (size_t i = 0; i < count; i++) {
+		struct tdm_error why;
 
-		if (sync_guest_await(session->slots[i].guest, &one) == TDM_OK) {
-			good++;
-		} else {
-			*err = one;
-			tdm_error_prefix(err, "guest %s", session->guests.items[i].name);
-			if (session->guests.count > 1) {
-				fprintf(stderr, "tandem sync: %s\n", err->text);
-			}
+		if (sync_guest_await(session->slots[i].guest, &why) == TDM_OK) {
+			continue;
+		}
+		failed++;
+		gave_up += sync_guest_gave_up(session->slots[i].guest);
+		*err = why;
+		tdm_error_prefix(err, "guest %s", session->guests.items[i].name);
+		if (count > 1 || !(session->need_guests || gave_up)) {
+			tell_start(session, i, &why);
 		}
 	}
-	return good;
+	if (session->need_guests && failed > 0 && count > 1) {
+		return tdm_fail(err, TDM_ERR_PEER,
+			"%zu of %zu guests did not answer: nothing was run", failed, count);
+	}
+	if (gave_up == count && count > 1) {
+		return tdm_fail(err, TDM_ERR_PEER, "all guests refuse: nothing was run");
+	}
+	return (session->need_guests && failed > 0) || gave_up == count ? err->status : TDM_OK;
 }
 
 static bool show_progress(void *user)
@@ -387,8 +417,8 @@ static int run_all(struct session *session)
 	struct tdm_error err = { 0 };
 	enum tdm_status status = prepare(session, &err);
 
-	if (status == TDM_OK && start_guests(session, &err) == 0) {
-		status = err.status;
+	if (status == TDM_OK) {
+		status = start_guests(session, &err);
 	}
 	if (status == TDM_OK && session->child) {
 		status = run_command_fork(&session->run, session->child, &err);

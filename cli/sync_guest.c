@@ -9,15 +9,9 @@
 enum {
 	CONNECT_MS = 5000,
 	RECONNECT_MS = 2000, /* while a session runs, and for its last burst */
-	PERIOD_MS = 1000,
-	TICK_MS = 250, /* own trace clock against own raw clock */
+	TICK_MS = 250,       /* own trace clock against own raw clock */
+	BACK_OFF_MIN_MS = 1000,
 	BACK_OFF_MAX_MS = 30000,
-	GATE_MS = 200, /* then a burst runs among others: late is worse than noisy */
-	SESSION_SPIN_NS = 500000,
-	/* A session of any length stays within what a log holds: bursts become smaller, then rarer. */
-	SMALL_AFTER = 1 << 18,
-	RARE_AFTER = 1 << 19,
-	SMALL_COUNT = 8,
 	LOG_RESERVE = 4096,
 	START_TRIES = 3,
 	START_PAUSE_MS = 500,
@@ -204,18 +198,25 @@ static void save(struct sync_guest *guest, bool is_last, struct tdm_error *err)
 	guest->save_cost_ns = guest->saved_ns - began_ns;
 }
 
-static void publish(struct sync_guest *guest, struct tdm_error *err)
+static void publish(struct sync_guest *guest, bool is_last, struct tdm_error *err)
 {
 	struct tdm_buffer lines = { 0 };
 	struct tdm_quality now;
 
-	if (sync_log_lines(guest->log, &lines, err) == TDM_OK && lines.size > 0 &&
+	if (sync_log_lines(guest->log, is_last, &lines, err) == TDM_OK && lines.size > 0 &&
 		guest->options.lines) {
 		guest->options.lines(guest->options.user, (const char *)lines.bytes, lines.size);
 	}
 	tdm_buffer_release(&lines);
 	sync_log_quality_now(guest->log, &now);
 	guest->bound = now.median_bound;
+}
+
+/* True where only the trace clock can be had of the guest, and it is not raw itself: an agent that is older than ours. */
+static bool sees_trace_only(const struct sync_guest *guest, const struct tdm_burst_result *result)
+{
+	return guest->clock.trace != guest->clock.raw &&
+	       !(result->samples[0].flags & TDM_SAMPLE_HAS_RAW);
 }
 
 /* Takes what a burst brought into the log. */
@@ -238,7 +239,16 @@ static enum tdm_status take_burst(
 	if (result->sample_count == 0) {
 		return TDM_OK;
 	}
+
+	const bool is_steered = sees_trace_only(guest, result);
+
+	if (guest->has_info && is_steered && !guest->is_steered) {
+		return tdm_fail(
+			err, TDM_ERR_PEER, "it tells no raw clock any more: another agent?");
+	}
 	if (!guest->has_info) {
+		guest->is_steered = is_steered;
+
 		const enum tdm_status status = sync_guest_set_info(guest, result->has_stamps, err);
 
 		if (status != TDM_OK) {
@@ -259,48 +269,11 @@ static enum tdm_status take_burst(
 	return sync_log_add_burst(guest->log, result, !saw_step, err);
 }
 
-/* What the next burst is like: every fourth is pipelined, every fourth in coded pairs. */
-static struct tdm_burst_plan plan_burst(const struct sync_guest *guest, bool is_edge)
-{
-	struct tdm_burst_plan plan = { .count = TDM_BURST_START_COUNT,
-		.stamps = guest->options.kernel_stamps,
-		.target_bound = guest->options.target_bound_ns };
-
-	if (is_edge) {
-		return plan;
-	}
-	plan.count =
-		sync_log_count(guest->log) > SMALL_AFTER ? SMALL_COUNT : TDM_BURST_SESSION_COUNT;
-	plan.spin_ns = SESSION_SPIN_NS;
-	plan.target_bound = 0;
-	/* Stamps want one message under way. */
-	if (!plan.stamps && guest->burst_number % 4 == 1) {
-		plan.pipeline = 4;
-	} else if (guest->burst_number % 4 == 3) {
-		plan.pairs = true;
-	}
-	return plan;
-}
-
-static bool enter_gate(struct sync_guest *guest)
-{
-	struct timespec until;
-
-	if (!guest->options.gate) {
-		return false;
-	}
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (long)GATE_MS * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	return sem_timedwait(guest->options.gate, &until) == 0;
-}
-
 static enum tdm_status do_burst(struct sync_guest *guest, bool is_edge, struct tdm_error *err)
 {
-	const struct tdm_burst_plan plan = plan_burst(guest, is_edge);
+	const struct tdm_burst_plan plan = sync_guest_plan_burst(guest, is_edge);
 	struct tdm_burst_result result;
-	const bool in_gate = enter_gate(guest);
+	const bool in_gate = sync_guest_enter_gate(guest);
 
 	look_at_kvm(guest);
 
@@ -318,7 +291,7 @@ static enum tdm_status do_burst(struct sync_guest *guest, bool is_edge, struct t
 		return taken;
 	}
 	if (result.sample_count > 0) {
-		publish(guest, err);
+		publish(guest, false, err);
 	}
 	if (status != TDM_OK) {
 		disconnect(guest);
@@ -341,32 +314,12 @@ static void set_phase(struct sync_guest *guest, enum phase phase, const struct t
 	pthread_mutex_unlock(&guest->lock);
 }
 
-/* +-10 %, so that load of the same period does not always hit, or always miss, the bursts. Kernel stamps: once a second at most. */
-static uint64_t next_burst_ns(struct sync_guest *guest, uint64_t began_ns)
-{
-	uint64_t period_ms = PERIOD_MS;
-	const uint64_t now_ns = tdm_now_ns();
-
-	guest->random = guest->random * 1664525 + 1013904223;
-	if (sync_log_count(guest->log) > RARE_AFTER) {
-		const uint64_t elapsed_ms = (now_ns - began_ns) / 1000000;
-
-		period_ms = elapsed_ms / 4096 > PERIOD_MS ? elapsed_ms / 4096 : (uint64_t)PERIOD_MS;
-	}
-
-	const uint64_t jitter_ms = (uint64_t)(guest->random >> 16) % (period_ms / 5 + 1);
-
-	return now_ns +
-	       (period_ms - (guest->options.kernel_stamps ? 0 : period_ms / 10) + jitter_ms) *
-		       1000000;
-}
-
 static void back_off(struct sync_guest *guest, const struct tdm_error *err)
 {
 	if (guest->back_off_ms == 0) {
 		GUEST_WARNING(guest, "%s: %s; trying again", guest->options.name, err->text);
 		guest->outcome.breaks++;
-		guest->back_off_ms = 1000;
+		guest->back_off_ms = BACK_OFF_MIN_MS;
 	} else {
 		guest->back_off_ms = guest->back_off_ms * 2 > BACK_OFF_MAX_MS
 					     ? (uint32_t)BACK_OFF_MAX_MS
@@ -379,7 +332,7 @@ static void back_off(struct sync_guest *guest, const struct tdm_error *err)
 static enum tdm_status keep_in_time(struct sync_guest *guest, struct tdm_error *err)
 {
 	const uint64_t began_ns = tdm_now_ns();
-	uint64_t next_ns = next_burst_ns(guest, began_ns);
+	uint64_t next_ns = sync_guest_next_burst_ns(guest, began_ns);
 
 	while (!is_stopping(guest)) {
 		enum tdm_status status = TDM_OK;
@@ -412,7 +365,7 @@ static enum tdm_status keep_in_time(struct sync_guest *guest, struct tdm_error *
 			back_off(guest, err);
 			next_ns = 0;
 		} else {
-			next_ns = next_burst_ns(guest, began_ns);
+			next_ns = sync_guest_next_burst_ns(guest, began_ns);
 		}
 	}
 	return TDM_OK;
@@ -426,8 +379,11 @@ static void end_session(struct sync_guest *guest)
 
 	/* A log without one exchange has nothing that an end could close. */
 	if (guest->has_info || !guest->is_lasting) {
-		/* An end is worth a second and a third try: without it the last seconds are extrapolated. */
-		for (int i = 0; i < END_TRIES; i++) {
+		/*
+		 * An end is worth a second and a third try: without it the last seconds are extrapolated. A guest that was never
+		 * reached has no end, but may have come up since it was asked last.
+		 */
+		for (int i = 0; i < (guest->has_info ? END_TRIES : 1); i++) {
 			status = guest->requester ? TDM_OK
 						  : connect_guest(guest, RECONNECT_MS, &err);
 			if (status == TDM_OK) {
@@ -443,12 +399,20 @@ static void end_session(struct sync_guest *guest)
 			outcome->err = err;
 		}
 	}
+	if (guest->has_info) {
+		/* What waited for one more burst to agree need not wait any more. */
+		publish(guest, true, &err);
+	}
 	save(guest, true, &err);
 	if (outcome->status == TDM_OK) {
 		outcome->status = sync_log_finish(guest->log, &err);
 	}
 	if (outcome->status != TDM_OK) {
-		outcome->err = guest->start_err.status ? guest->start_err : err;
+		if (!guest->has_info) {
+			err = guest->start_err.status ? guest->start_err : outcome->err;
+			tdm_error_prefix(&err, "never reached");
+		}
+		outcome->err = err;
 	}
 	disconnect(guest);
 }
@@ -487,7 +451,10 @@ static void *guest_main(void *user)
 	} else {
 		set_phase(guest, PHASE_FAILED, &err);
 		if (!guest->is_lasting) {
-			back_off(guest, &err);
+			/* Whoever awaits us tells of this one. */
+			guest->outcome.breaks++;
+			guest->back_off_ms = BACK_OFF_MIN_MS;
+			wait_until(guest, tdm_deadline_ns(guest->back_off_ms));
 		}
 	}
 	if (!guest->is_lasting) {
@@ -527,6 +494,11 @@ enum tdm_status sync_guest_await(struct sync_guest *guest, struct tdm_error *err
 	}
 	pthread_mutex_unlock(&guest->lock);
 	return failed ? err->status : TDM_OK;
+}
+
+bool sync_guest_gave_up(const struct sync_guest *guest)
+{
+	return guest->is_lasting;
 }
 
 void sync_guest_stop(struct sync_guest *guest)

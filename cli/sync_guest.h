@@ -62,6 +62,9 @@ enum tdm_status sync_guest_start(struct sync_guest *guest, struct tdm_error *err
  */
 enum tdm_status sync_guest_await(struct sync_guest *guest, struct tdm_error *err);
 
+/** Once sync_guest_await() failed: true where the reason is lasting (a wrong secret, a clock that it lacks), so that nothing is tried again. */
+bool sync_guest_gave_up(const struct sync_guest *guest);
+
 /** Asks the thread for its last burst and its files; returns at once. */
 void sync_guest_stop(struct sync_guest *guest);
 

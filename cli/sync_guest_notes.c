@@ -7,7 +7,9 @@
 #include <time.h>
 
 enum {
-	JUMPS_TOLD = 3 /* a peer that tells of more is not listened to so closely */
+	RAW_PPB = 100,        /* two raw clocks, on whatever machines */
+	STEERED_PPB = 100000, /* a clock that a daemon may steer */
+	JUMPS_TOLD = 3        /* a peer that tells of more is not listened to so closely */
 };
 
 /* One line of what the agent tells of its own clocks. */
@@ -82,7 +84,7 @@ enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struc
 		.host_unit_hz = 1000000000,
 		.guest_unit_hz = peer->unit_hz,
 		.stamps = stamps ? "kernel" : "user",
-		.rate_ppb = 100 };
+		.rate_ppb = guest->is_steered ? STEERED_PPB : RAW_PPB };
 	char boot_id[37], made[32];
 	const time_t now = time(NULL);
 	struct tm parts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sync_guest_priv.h - one guest's state, for the two files that keep it.
+ * sync_guest_priv.h - one guest's state, for the files that keep it.
  */
 #ifndef CLI_SYNC_GUEST_PRIV_H
 #define CLI_SYNC_GUEST_PRIV_H
@@ -39,6 +39,7 @@ struct sync_guest {
 	char boot_id[37];
 	const char *pending_epoch; /* the next sample is of another epoch, for this reason */
 	bool has_info;
+	bool is_steered; /* estimated on trace clocks that are steered, without raw ones beside them */
 	uint64_t unix_offset, unix_width;
 	bool has_unix;
 	uint64_t saved_ns, save_cost_ns;
@@ -58,6 +59,13 @@ struct sync_guest {
 /* Takes what the agent told of its own clocks after a burst. */
 void sync_guest_take_notes(
 	struct sync_guest *guest, const char *notes, size_t size, bool *saw_step);
+
+/* The next burst's time, CLOCK_MONOTONIC; @p began_ns of the session. */
+uint64_t sync_guest_next_burst_ns(struct sync_guest *guest, uint64_t began_ns);
+struct tdm_burst_plan sync_guest_plan_burst(const struct sync_guest *guest, bool is_edge);
+
+/* Waits for a place among the guests' bursts, but not for long. @return True where it has one: sem_post() it. */
+bool sync_guest_enter_gate(struct sync_guest *guest);
 
 /* The header of both files, once the first burst has told what it needs. */
 enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struct tdm_error *err);

@@ -234,9 +234,13 @@ size_t sync_log_count(const struct sync_log *log)
 }
 
 enum tdm_status sync_log_lines(
-	struct sync_log *log, struct tdm_buffer *lines, struct tdm_error *err)
+	struct sync_log *log, bool is_last, struct tdm_buffer *lines, struct tdm_error *err)
 {
-	return log->estimator ? tdm_estimator_update(log->estimator, lines, err) : TDM_OK;
+	if (!log->estimator) {
+		return TDM_OK;
+	}
+	return is_last ? tdm_estimator_finish(log->estimator, lines, err)
+		       : tdm_estimator_update(log->estimator, lines, err);
 }
 
 void sync_log_quality_now(const struct sync_log *log, struct tdm_quality *quality)

@@ -40,9 +40,12 @@ void sync_log_add_cpu(struct sync_log *log, uint32_t cpu, int64_t ticks, uint64_
 /** Samples in the log. */
 size_t sync_log_count(const struct sync_log *log);
 
-/** What became final since the last call, as the corrections service sends it. Appended. */
+/**
+ * What became final since the last call, as the corrections service sends it. Appended.
+ * @param is_last  No burst comes any more: what waits for another one to agree is final too.
+ */
 enum tdm_status sync_log_lines(
-	struct sync_log *log, struct tdm_buffer *lines, struct tdm_error *err);
+	struct sync_log *log, bool is_last, struct tdm_buffer *lines, struct tdm_error *err);
 
 /** How good the relation is now. */
 void sync_log_quality_now(const struct sync_log *log, struct tdm_quality *quality);
