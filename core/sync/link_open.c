@@ -28,6 +28,9 @@ enum tdm_status tdm_link_greet(const struct tdm_address *address,
 		}
 		if (status == TDM_AGAIN) {
 			status = tdm_fail(err, TDM_ERR_PEER, "no greeting came in time");
+		} else if (status == TDM_END) {
+			status = tdm_fail(
+				err, TDM_ERR_PEER, "the peer ended the connection at its greeting");
 		}
 		if (status != TDM_OK) {
 			tdm_link_destroy(made);

@@ -241,18 +241,17 @@ static void *run(void *user)
 	do {
 		struct tdm_error err = { .status = TDM_OK };
 		struct tdm_link *connection = NULL;
-		enum tdm_status status = connect_once(link, &connection, &err);
 
-		if (status == TDM_OK) {
+		if (connect_once(link, &connection, &err) == TDM_OK) {
 			wait_ms = PAUSE_LEAST_MS;
 			link->partial_bytes = 0;
 			if (push(link, NULL)) {
 				say_came(link);
-				status = receive_lines(link, connection, &err);
+				(void)receive_lines(link, connection, &err);
 			}
 			tdm_link_destroy(connection);
 		}
-		if (link->complete || status == TDM_END) {
+		if (link->complete || pause_ms(link, 0)) {
 			break;
 		}
 		say_went(link, err.text);

@@ -24,8 +24,13 @@ static enum tdm_status grant(struct tdm_link *link, struct tdm_error *err)
 	struct tdm_frame frame;
 	struct tdm_open open;
 	struct tdm_buffer opened = { .cap = 4096 };
-	enum tdm_status status = tdm_link_receive(link, &frame, tdm_deadline_ns(3000), -1, err);
+	const uint64_t deadline_ns = tdm_deadline_ns(3000);
+	enum tdm_status status;
 
+	/* It also returns once the link has become ready, where OPEN is still on its way. */
+	do {
+		status = tdm_link_receive(link, &frame, deadline_ns, -1, err);
+	} while (status == TDM_AGAIN && tdm_now_ns() < deadline_ns);
 	if (status != TDM_OK) {
 		return status;
 	}

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tdm_cmocka.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <tandem/sync_link.h>
+#include <tandem/wire.h>
 #include <unistd.h>
 
 static const struct tdm_secret sesame = { .is_set = true, .key = { 1, 2, 3 } };
@@ -355,6 +359,70 @@ static void waiting_ends_at_the_deadline(void **state)
 	release(&wires);
 }
 
+enum {
+	DESERTIONS = 300
+};
+
+/* Takes clients, greets them, and leaves at once: its close may come in one piece with its greeting. */
+static void *desert(void *user)
+{
+	const int listener = *(const int *)user;
+
+	for (int i = 0; i < DESERTIONS; i++) {
+		const struct tdm_link_options options = { .secret = NULL };
+		struct tdm_frame frame;
+		struct tdm_peer peer;
+		int fd;
+
+		if (tdm_socket_wait(listener, TDM_WAIT_READ, -1, tdm_deadline_ns(10000)) !=
+				TDM_OK ||
+			tdm_socket_accept(listener, &fd, &peer, NULL) != TDM_OK) {
+			return NULL;
+		}
+		struct tdm_link *link = tdm_link_create(fd, TDM_ROLE_SERVER, &options, NULL);
+
+		while (link && !tdm_link_is_ready(link) &&
+			tdm_link_receive(link, &frame, tdm_deadline_ns(10000), -1, NULL) ==
+				TDM_OK) {
+		}
+		tdm_link_destroy(link);
+	}
+	return NULL;
+}
+
+static void a_service_that_leaves_at_its_greeting_is_a_fault_and_no_end(void **state)
+{
+	const struct tdm_link_options options = { .secret = NULL };
+	struct tdm_buffer open = { .cap = 4096 };
+	struct tdm_address address;
+	char folder[] = "/tmp/test_sync_link.XXXXXX", text[64];
+	pthread_t thread;
+	int listener;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(text, sizeof(text), "unix:%s/s", folder);
+	assert_int_equal(tdm_address_parse(text, TDM_ADDRESS_LISTEN, &address, NULL), TDM_OK);
+	assert_int_equal(tdm_socket_listen(&address, &listener, NULL), TDM_OK);
+	assert_int_equal(tdm_open_put(&open, TDM_PURPOSE_CORRECTIONS, 0), TDM_OK);
+	assert_int_equal(pthread_create(&thread, NULL, desert, &listener), 0);
+	for (int i = 0; i < DESERTIONS; i++) {
+		struct tdm_link *link = NULL;
+		struct tdm_error err = { .status = TDM_OK };
+
+		assert_int_equal(tdm_link_open(&address, &options, &open, tdm_deadline_ns(10000),
+					 &link, NULL, &err),
+			TDM_ERR_PEER);
+		assert_null(link);
+		assert_true(strlen(err.text) > strlen(text));
+	}
+	pthread_join(thread, NULL);
+	tdm_buffer_release(&open);
+	close(listener);
+	unlink(text + strlen("unix:"));
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +440,7 @@ int main(void)
 		cmocka_unit_test(a_stranger_gets_no_more_memory_than_a_greeting),
 		cmocka_unit_test(close_is_told_from_a_connection_that_broke),
 		cmocka_unit_test(waiting_ends_at_the_deadline),
+		cmocka_unit_test(a_service_that_leaves_at_its_greeting_is_a_fault_and_no_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
