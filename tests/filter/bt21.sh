@@ -30,13 +30,6 @@ PKG_CONFIG_PATH=$build/pkgconfig cmake -S "$TANDEM_SOURCE" -B "$build" -G Ninja 
 PKG_CONFIG_PATH=$build/pkgconfig cmake --build "$build" -j2 --target babeltrace-plugin-tandem babeltrace-plugin-tandemtest \
 	>"$build/log" 2>&1 || { tail -20 "$build/log"; fail "the plugin does not build against 2.1"; }
 
-cat >"$work/id.corrections" <<END
-tandem-corrections 1
-segment start 0 2
-k 0 0 0 0
-k 4000000000 4000000000 0 0
-end
-END
 export BABELTRACE_PLUGIN_PATH=$build/plugin:$build/tests/filter
 
 # run VERSION OUT SINK [FILTER...]
@@ -46,7 +39,7 @@ run() {
 	for f in "$@"; do
 		if [ "$f" = clock ]; then
 			args+=(-c fix:filter.tandem.clock
-				-p "corrections=\"$work/id.corrections\",host-clock=1700000000000000123" -x "$last:fix")
+				-p "corrections=\"$TANDEM_SOURCE/tests/filter/identity.corrections\",host-clock=1700000000000000123" -x "$last:fix")
 			last=fix
 		else
 			args+=(-c "check:$f" -x "$last:check")

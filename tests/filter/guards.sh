@@ -8,14 +8,6 @@ work=$(mktemp -d)
 trap 'lttng_end 2>/dev/null; rm -rf "$work"' EXIT
 chmod 755 "$work"
 . "$here/../support/lttng_session.sh"
-cat >"$work/id.corrections" <<END
-tandem-corrections 1
-segment start 0 2
-k 0 0 0 0
-k 4000000000 4000000000 0 0
-end
-END
-
 command -v valgrind >/dev/null || { echo "SKIP: valgrind is not here"; exit 77; }
 # record ROUNDS: a UST trace of 2 * ROUNDS events in $trace
 record() {
@@ -31,11 +23,11 @@ record() {
 }
 lttng_begin "$work/home"
 record 15000
-read -r base filter debug <<<"$("$here/../support/count-instructions" "$trace" "$TANDEM_BUILD/plugin" "$work/id.corrections")"
+read -r base filter debug <<<"$("$here/../support/count-instructions" "$trace" "$TANDEM_BUILD/plugin" "$here/identity.corrections")"
 # What a graph costs before its first event is the same for all: taken off with a trace of next to nothing.
 big=$trace
 record 1
-read -r base0 filter0 debug0 <<<"$("$here/../support/count-instructions" "$trace" "$TANDEM_BUILD/plugin" "$work/id.corrections")"
+read -r base0 filter0 debug0 <<<"$("$here/../support/count-instructions" "$trace" "$TANDEM_BUILD/plugin" "$here/identity.corrections")"
 awk -v b="$base" -v f="$filter" -v d="$debug" -v b0="$base0" -v f0="$filter0" -v d0="$debug0" 'BEGIN {
 	if (b <= b0 || f <= f0) { print "FAIL: nothing was counted"; exit 1 }
 	base = b - b0; add = (f - f0) - base; other = d > d0 ? (d - d0) - base : 0
@@ -48,7 +40,7 @@ awk -v b="$base" -v f="$filter" -v d="$debug" -v b0="$base0" -v f0="$filter0" -v
 
 # Peak memory over 30 000 events and over 600 000: what the filter keeps does not depend on their number.
 peak() {
-	BABELTRACE_PLUGIN_PATH=$TANDEM_BUILD/plugin /usr/bin/python3 - "$1" "$work/id.corrections" <<-'END'
+	BABELTRACE_PLUGIN_PATH=$TANDEM_BUILD/plugin /usr/bin/python3 - "$1" "$here/identity.corrections" <<-'END'
 		import resource, subprocess, sys
 		trace, corrections = sys.argv[1:]
 		subprocess.run(["babeltrace2", "run", "-c", "in:source.ctf.fs", "-p", f'inputs=["{trace}"]', "-c", "mux:filter.utils.muxer",

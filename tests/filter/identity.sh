@@ -10,14 +10,6 @@ chmod 755 "$work"
 export BABELTRACE_PLUGIN_PATH=$TANDEM_BUILD/plugin:$TANDEM_BUILD/tests/filter
 . "$here/../support/lttng_session.sh"
 
-cat >"$work/id.corrections" <<END
-tandem-corrections 1
-segment start 0 2
-k 0 0 0 0
-k 4000000000 4000000000 0 0
-end
-END
-
 fail() {
 	echo "FAIL: $*"
 	exit 1
@@ -35,7 +27,7 @@ graph() {
 	for f in "$@"; do
 		n=$((n + 1))
 		if [ "$f" = clock ]; then
-			args+=(-c "f$n:filter.tandem.clock" -p "corrections=\"$work/id.corrections\",host-clock=$epoch")
+			args+=(-c "f$n:filter.tandem.clock" -p "corrections=\"$here/identity.corrections\",host-clock=$epoch")
 		else
 			args+=(-c "f$n:$f")
 		fi
