@@ -39,6 +39,7 @@ struct tdm_frame {
 	uint64_t bp;
 	uint64_t flags; /* as lahf and seto leave them */
 	uint64_t scratch;
+	const void *row; /* the first hook's, for the others */
 };
 
 /* What the first hook decides. */
@@ -71,6 +72,13 @@ enum tdm_patch_state {
 	TDM_PATCH_REFUSED = 2 /* the kernel or a policy does not let us: error says which */
 };
 
+/* Which vector registers the trampoline keeps: those that the CPU has and the kernel switches. */
+enum tdm_patch_vectors {
+	TDM_VECTORS_SSE = 0,    /* xmm0-15 */
+	TDM_VECTORS_AVX = 1,    /* ymm0-15 */
+	TDM_VECTORS_AVX512 = 2, /* zmm0-31, k0-7 */
+};
+
 struct tdm_patch_report {
 	uint32_t state; /* enum tdm_patch_state */
 	int32_t error;  /* errno of the refusal */
@@ -85,6 +93,9 @@ struct tdm_patch_report {
 #pragma GCC visibility push(default)
 
 extern struct tdm_patch_report tdm_patch_report;
+
+/* enum tdm_patch_vectors: found out before the first hook; read-only afterwards (a test tries all it may). */
+extern uint32_t tdm_patch_vectors;
 
 /**
  * Turns the hooks on, or off with NULL.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "patch_priv.h"
+#include <cpuid.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -340,6 +341,34 @@ static void find_sites(struct texts *texts)
 	}
 }
 
+#define XCR0_AVX    0x06u /* xmm and the upper halves of ymm */
+#define XCR0_AVX512 0xe0u /* masks, upper halves of zmm0-15, zmm16-31 */
+
+/* Own instructions: libc's answers are not there yet. Source: Intel SDM volume 1, 14.3 and 15.2. */
+static uint32_t find_vectors(void)
+{
+	uint32_t a;
+	uint32_t b;
+	uint32_t c;
+	uint32_t d;
+	uint32_t enabled;
+
+	__cpuid(1, a, b, c, d);
+	if (!(c & bit_OSXSAVE) || !(c & bit_AVX)) {
+		return TDM_VECTORS_SSE;
+	}
+	__asm__ volatile("xgetbv" : "=a"(enabled), "=d"(d) : "c"(0));
+	if ((enabled & XCR0_AVX) != XCR0_AVX) {
+		return TDM_VECTORS_SSE;
+	}
+	/* kmovq is of AVX512BW; the few CPUs without it have no C library that uses more than AVX. */
+	if ((enabled & XCR0_AVX512) == XCR0_AVX512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+		(b & bit_AVX512F) && (b & bit_AVX512BW)) {
+		return TDM_VECTORS_AVX512;
+	}
+	return TDM_VECTORS_AVX;
+}
+
 /*
  * Runs before every other constructor (initfirst): libc's own has not run, so nothing of libc but its
  * pure functions may be used here.
@@ -352,6 +381,7 @@ __attribute__((constructor)) static void patch_process(int argc, char **argv, ch
 
 	(void)argc;
 	(void)argv;
+	tdm_patch_vectors = find_vectors();
 	tdm_patch_report.threads = count_threads();
 	error = tdm_patch_may();
 	if (error) {
