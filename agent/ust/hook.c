@@ -20,7 +20,8 @@ struct tdm_process tdm_process;
 
 /* What the exit hook has to do; in the frame's scratch. */
 enum exit_work {
-	WORK_NONE = 0,
+	WORK_NONE = TDM_SCRATCH_LOOK,
+	WORK_QUICK = TDM_SCRATCH_QUICK, /* record, and nothing else: what the first look found */
 	WORK_RECORD,
 	WORK_OWN,       /* a call of lttng-ust's own */
 	WORK_OWN_QUIET, /* the same from a thread of the program: descriptors stay where they are */
@@ -41,7 +42,7 @@ static bool cancel_off(void)
 		return false;
 	}
 	if (tdm_process.cancel_word_at) {
-		const volatile int *word = (const int *)((const char *)(uintptr_t)pthread_self() +
+		const volatile int *word = (const int *)((const char *)__builtin_thread_pointer() +
 							 tdm_process.cancel_word_at);
 
 		if (!(*word & 2)) { /* asynchronous cancellation, in every glibc since 2.3 */
@@ -71,24 +72,19 @@ static void init_thread(struct tdm_thread *thread)
 	thread->state = TDM_THREAD_READY;
 }
 
-/* The frame's call as the tracepoints take it. */
-static void describe(struct tdm_call *call, const struct tdm_frame *frame)
-{
-	call->nr = (int32_t)frame->nr;
-	memcpy(call->args, frame->args, sizeof(call->args));
-	call->path[0] = "";
-	call->path[1] = "";
-}
-
-static void record_entry(const struct tdm_call_row *row, const struct tdm_frame *frame)
+static inline __attribute__((always_inline)) void record_entry(
+	const struct tdm_call_row *row, const struct tdm_frame *frame)
 {
 	const uint32_t paths = row->fields & TDM_CALL_PATHS;
 	struct tdm_call call;
 
-	describe(&call, frame);
+	/* Not copied: a copy of what was just written waits until the writing is done. */
+	call.nr = (int32_t)frame->nr;
+	call.args = frame->args;
 	if (paths) {
 		const uint32_t others = paths & (paths - 1);
 
+		call.path[1] = "";
 		call.path_at = (uint8_t)__builtin_ctz(paths);
 		call.path[0] = tdm_user_string(frame->args[call.path_at]);
 		if (others) {
@@ -98,12 +94,14 @@ static void record_entry(const struct tdm_call_row *row, const struct tdm_frame 
 	row->entry(&call);
 }
 
-static void record_exit(const struct tdm_call_row *row, const struct tdm_frame *frame)
+static inline __attribute__((always_inline)) void record_exit(
+	const struct tdm_call_row *row, const struct tdm_frame *frame)
 {
 	const uint32_t fds = row->fields >> TDM_CALL_FDS_SHIFT & 15;
 	struct tdm_call call;
 
-	describe(&call, frame);
+	call.nr = (int32_t)frame->nr;
+	call.args = frame->args;
 	call.ret = frame->ret;
 	if (fds) {
 		call.fds[0] = -1;
@@ -261,11 +259,48 @@ static unsigned int enter_own(const struct tdm_thread *thread, struct tdm_frame 
 	return TDM_ENTRY_CALL;
 }
 
+/* A call that is only recorded, of a thread that is recorded: nearly all are. */
+static unsigned int enter_quickly(struct tdm_thread *thread, const struct tdm_frame *frame)
+{
+	const struct tdm_call_row *row = frame->row;
+	const bool cancel = cancel_off();
+
+	thread->inside_sp = (uint64_t)(uintptr_t)frame;
+	TDM_COUNT(calls);
+	if (is_on(row->entry_state)) {
+		TDM_COUNT(entries);
+		record_entry(row, frame);
+	} else if (!is_on(row->exit_state)) {
+		TDM_COUNT(not_chosen);
+	}
+	thread->inside_sp = 0;
+	cancel_on(cancel);
+	return TDM_ENTRY_CALL;
+}
+
+static void leave_quickly(struct tdm_thread *thread, const struct tdm_frame *frame)
+{
+	const struct tdm_call_row *row = frame->row;
+
+	if (is_on(row->exit_state)) {
+		const uint64_t outer = thread->inside_sp;
+		const bool cancel = cancel_off();
+
+		thread->inside_sp = (uint64_t)(uintptr_t)frame;
+		TDM_COUNT(exits);
+		record_exit(row, frame);
+		thread->inside_sp = outer;
+		cancel_on(cancel);
+	}
+}
+
 unsigned int tdm_hook_entry(struct tdm_frame *frame)
 {
 	struct tdm_thread *thread = &tdm_thread;
 
-	frame->scratch = WORK_NONE;
+	if (__builtin_expect(frame->scratch == WORK_QUICK, 1)) {
+		return enter_quickly(thread, frame);
+	}
 	if (thread->state == TDM_THREAD_EXCLUDED || thread->excluded_depth) {
 		return enter_own(thread, frame);
 	}
@@ -362,6 +397,10 @@ void tdm_hook_exit(struct tdm_frame *frame)
 {
 	struct tdm_thread *thread = &tdm_thread;
 
+	if (__builtin_expect(frame->scratch == WORK_QUICK, 1)) {
+		leave_quickly(thread, frame);
+		return;
+	}
 	switch (frame->scratch) {
 	case WORK_RECORD:
 		leave_record(thread, frame);

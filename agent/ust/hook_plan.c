@@ -84,6 +84,7 @@ unsigned int tdm_hook_plan(struct tdm_frame *frame)
 {
 	const struct tdm_thread *thread = &tdm_thread;
 
+	frame->scratch = TDM_SCRATCH_LOOK;
 	if (__builtin_expect(thread->state != TDM_THREAD_READY || thread->inside_sp ||
 				     thread->excluded_depth || tdm_process.fork_in_flight,
 		    0)) {
@@ -95,8 +96,12 @@ unsigned int tdm_hook_plan(struct tdm_frame *frame)
 
 	const struct tdm_call_row *row = tdm_row(frame->nr);
 
-	if (*(volatile const int *)row->entry_state | *(volatile const int *)row->exit_state ||
-		tdm_is_special(frame->nr)) {
+	if (tdm_is_special(frame->nr)) {
+		return TDM_PLAN_RECORD;
+	}
+	if (*(volatile const int *)row->entry_state | *(volatile const int *)row->exit_state) {
+		frame->row = row;
+		frame->scratch = TDM_SCRATCH_QUICK;
 		return TDM_PLAN_RECORD;
 	}
 	TDM_COUNT(calls);

@@ -59,6 +59,12 @@ extern struct tdm_process tdm_process __attribute__((visibility("hidden")));
 
 #define TDM_HIDDEN __attribute__((visibility("hidden")))
 
+/* What the first hook leaves in the frame's scratch for the second. */
+enum tdm_frame_scratch {
+	TDM_SCRATCH_LOOK = 0, /* look at everything */
+	TDM_SCRATCH_QUICK /* a recorded thread, a call without ways of its own; its row is in the frame */
+};
+
 /* hook_plan.c: general registers only. */
 TDM_HIDDEN unsigned int tdm_hook_plan(struct tdm_frame *frame);
 /* Numbers whose hooks do more than record: 1 bit each. */

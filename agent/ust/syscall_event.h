@@ -18,8 +18,8 @@
 /* One system call as the tracepoints see it. Borrowed for the length of one emit. */
 struct tdm_call {
 	int32_t nr;
-	uint64_t args[6];
-	int64_t ret; /* exit only */
+	const uint64_t *args; /* 6 of them */
+	int64_t ret;          /* exit only */
 	/* Entry: the path arguments in the order of the table, never NULL. Exit: not read. */
 	const char *path[TDM_SYSCALL_PATHS];
 	uint8_t path_at; /* the argument that path[0] is of */
@@ -75,6 +75,6 @@ struct tdm_provider {
 	bool (*declined)(const char *path, const char *why);
 };
 
-#define TDM_PROVIDER_VERSION 1u
+#define TDM_PROVIDER_VERSION 2u
 
 #endif

@@ -93,13 +93,13 @@ void tdm_waiting_replay(void)
 		const uint32_t paths = row->fields & TDM_CALL_PATHS;
 		struct tdm_call call = {
 			.nr = (int32_t)kept->nr,
+			.args = kept->args,
 			.ret = kept->ret,
 			.path = { pool + kept->path[0], pool + kept->path[1] },
 			.path_at = paths ? (uint8_t)__builtin_ctz(paths) : 0,
 			.fds = { -1, -1 },
 		};
 
-		memcpy(call.args, kept->args, sizeof(call.args));
 		if (*row->entry_state) {
 			TDM_COUNT(entries);
 			row->entry(&call);

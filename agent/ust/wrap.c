@@ -75,9 +75,10 @@ static void note_entry(long nr, const long *args)
 {
 	const struct tdm_call_row *row = tdm_row((uint64_t)nr);
 	const uint32_t paths = row->fields & TDM_CALL_PATHS;
-	struct tdm_call call = { .nr = (int32_t)nr, .path = { "", "" } };
+	struct tdm_call call = {
+		.nr = (int32_t)nr, .args = (const uint64_t *)args, .path = { "", "" }
+	};
 
-	memcpy(call.args, args, sizeof(call.args));
 	tdm_thread.inside_sp = 1;
 	TDM_COUNT(calls);
 	if (*(volatile const int *)row->entry_state) {
@@ -102,11 +103,12 @@ static void note_exit(long nr, const long *args, long result)
 {
 	const struct tdm_call_row *row = tdm_row((uint64_t)nr);
 	const uint32_t fds = row->fields >> TDM_CALL_FDS_SHIFT & 15;
-	struct tdm_call call = {
-		.nr = (int32_t)nr, .ret = result, .path = { "", "" }, .fds = { -1, -1 }
-	};
+	struct tdm_call call = { .nr = (int32_t)nr,
+		.args = (const uint64_t *)args,
+		.ret = result,
+		.path = { "", "" },
+		.fds = { -1, -1 } };
 
-	memcpy(call.args, args, sizeof(call.args));
 	tdm_thread.inside_sp = 1;
 	if (*(volatile const int *)row->exit_state) {
 		if (fds && result == 0) {
