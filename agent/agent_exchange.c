@@ -14,7 +14,9 @@ enum {
 	LOCAL_PERIOD_MS = 250, /* own trace clock against own raw clock */
 	LOCAL_MAX = 256,       /* kept while the host is away; then the oldest go */
 	CHECK_AGAIN_MS = 60000,
-	CPU_MAX = 512
+	CHECK_BUDGET_MS = 200, /* a host waits a second for notes */
+	CHECK_BATCH = 128,
+	CPU_MAX = 1024
 };
 
 /* One exchange session, in its thread. */
@@ -31,10 +33,11 @@ struct session {
 	struct tdm_sandwich locals[LOCAL_MAX];
 	uint32_t local_count; /* ever taken since the last notes */
 
-	/* TSC sessions: what the CPUs differ by. */
+	/* TSC sessions: what the CPUs differ by, as the first run found. */
 	struct tsc_check_result *checks;
 	size_t check_count;
-	unsigned int check_runs;
+	unsigned int check_runs; /* that are done */
+	uint32_t check_from;     /* the CPU that the run goes on with */
 	uint64_t check_again_ns;
 	bool is_unstable;
 };
@@ -134,29 +137,44 @@ static bool differ(const struct tsc_check_result *a, const struct tsc_check_resu
 	return (uint64_t)(apart < 0 ? -apart : apart) > a->bound + b->bound;
 }
 
-static void check_cpus(struct session *session)
+static bool is_apart(const struct session *session, const struct tsc_check_result *now)
 {
-	struct tsc_check_result *now = calloc(CPU_MAX, sizeof(*now));
-
-	if (!now) {
-		return;
-	}
-
-	const size_t count = tsc_check_all(now, CPU_MAX);
-
-	for (size_t i = 0; i < count; i++) {
-		for (size_t k = 0; k < session->check_count; k++) {
-			if (session->checks[k].cpu == now[i].cpu &&
-				differ(&session->checks[k], &now[i])) {
-				session->is_unstable = true;
-			}
+	for (size_t i = 0; i < session->check_count; i++) {
+		if (session->checks[i].cpu == now->cpu && differ(&session->checks[i], now)) {
+			return true;
 		}
 	}
-	free(session->checks);
-	session->checks = now;
-	session->check_count = count;
-	session->check_runs++;
-	session->check_again_ns = tdm_deadline_ns(CHECK_AGAIN_MS);
+	return false;
+}
+
+/*
+ * Compares CPUs for as long as a host waits for notes, and goes on after the next burst: on a busy machine with many CPUs
+ * a run takes longer. Twice, a minute apart: what drifts shows only then.
+ */
+static void check_cpus(struct session *session, struct tdm_buffer *to)
+{
+	const bool is_first = session->check_runs == 0;
+	struct tsc_check_result now[CHECK_BATCH];
+
+	const size_t count =
+		tsc_check_some(now, CHECK_BATCH, &session->check_from, CHECK_BUDGET_MS);
+
+	for (size_t i = 0; i < count; i++) {
+		session->is_unstable |= !is_first && is_apart(session, &now[i]);
+		if (is_first && session->check_count < CPU_MAX) {
+			session->checks[session->check_count++] = now[i];
+		}
+		if (now[i].is_off) {
+			tdm_buffer_printf(to, "cpu %u %" PRId64 " %" PRIu64 "\n", now[i].cpu,
+				now[i].ticks, now[i].bound);
+		}
+	}
+	tdm_buffer_printf(to, "cpus-checked %zu\n", count);
+	if (session->check_from == UINT32_MAX) {
+		session->check_runs++;
+		session->check_from = 0;
+		session->check_again_ns = tdm_deadline_ns(CHECK_AGAIN_MS);
+	}
 }
 
 static void note_cpus(struct session *session, struct tdm_buffer *to)
@@ -164,18 +182,11 @@ static void note_cpus(struct session *session, struct tdm_buffer *to)
 	if (session->clock.trace != TDM_CLOCK_TSC) {
 		return;
 	}
-	/* Twice, a minute apart: what drifts shows only then. */
-	if (session->check_runs < 2 && tdm_now_ns() >= session->check_again_ns) {
-		check_cpus(session);
-		tdm_buffer_printf(to, "cpus-checked %zu\n", session->check_count);
-		for (size_t i = 0; i < session->check_count; i++) {
-			const struct tsc_check_result *check = &session->checks[i];
-
-			if (check->is_off) {
-				tdm_buffer_printf(to, "cpu %u %" PRId64 " %" PRIu64 "\n",
-					check->cpu, check->ticks, check->bound);
-			}
-		}
+	if (!session->checks) {
+		session->checks = calloc(CPU_MAX, sizeof(*session->checks));
+	}
+	if (session->checks && session->check_runs < 2 && tdm_now_ns() >= session->check_again_ns) {
+		check_cpus(session, to);
 	}
 	if (session->is_unstable) {
 		tdm_buffer_printf(to, "tsc-unstable 1\n");

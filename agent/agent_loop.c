@@ -201,6 +201,7 @@ int agent_run(const struct agent_options *options)
 
 	pthread_mutex_init(&agent.log_lock, NULL);
 	privilege_raise_file_limit();
+	privilege_keep_bursts_ahead();
 	if (!listen_everywhere(&agent)) {
 		close_listeners(&agent);
 		return EXIT_FAILURE;

@@ -17,6 +17,18 @@ void privilege_raise_file_limit(void)
 	}
 }
 
+void privilege_keep_bursts_ahead(void)
+{
+	struct rlimit limit;
+
+	/* The lowest real-time priority and no other; what an administrator has set stays as it is. */
+	if (getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur == 0) {
+		limit.rlim_cur = 1;
+		limit.rlim_max = limit.rlim_max ? limit.rlim_max : 1;
+		setrlimit(RLIMIT_RTPRIO, &limit);
+	}
+}
+
 enum tdm_status privilege_drop(struct tdm_error *err)
 {
 	/* By system call: no library for three calls in a program that has to stay small. */

@@ -158,29 +158,37 @@ static bool check_pair(uint32_t cpu, struct tsc_check_result *result)
 	return true;
 }
 
-size_t tsc_check_all(struct tsc_check_result *results, size_t room)
+size_t tsc_check_some(
+	struct tsc_check_result *results, size_t room, uint32_t *from, uint32_t budget_ms)
 {
+	const uint64_t until_ns = tdm_deadline_ns(budget_ms);
+	uint32_t cpu = *from;
 	cpu_set_t before;
 	size_t count = 0;
 	int reference = -1;
 
+	*from = UINT32_MAX;
 	/* A real-time thread would never let the other one run where both share a CPU. */
 	if (tdm_clock_read(TDM_CLOCK_TSC) == 0 || sched_getscheduler(0) != SCHED_OTHER ||
 		sched_getaffinity(0, sizeof(before), &before) != 0) {
 		return 0;
 	}
-	for (int cpu = 0; cpu < CPU_SETSIZE && count < room; cpu++) {
+	for (int first = 0; first < CPU_SETSIZE && reference < 0; first++) {
+		reference = CPU_ISSET(first, &before) ? first : -1;
+	}
+	if (reference < 0 || !pin((uint32_t)reference)) {
+		return 0;
+	}
+	for (cpu = cpu > (uint32_t)reference ? cpu : (uint32_t)reference + 1; cpu < CPU_SETSIZE;
+		cpu++) {
 		if (!CPU_ISSET(cpu, &before)) {
 			continue;
 		}
-		if (reference < 0) {
-			if (!pin((uint32_t)cpu)) {
-				return 0;
-			}
-			reference = cpu;
-		} else if (check_pair((uint32_t)cpu, &results[count])) {
-			count++;
+		if (count == room || tdm_now_ns() >= until_ns) {
+			*from = cpu;
+			break;
 		}
+		count += check_pair(cpu, &results[count]) ? 1 : 0;
 	}
 	sched_setaffinity(0, sizeof(before), &before);
 	return count;

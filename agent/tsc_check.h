@@ -18,13 +18,16 @@ struct tsc_check_result {
 };
 
 /**
- * Measures every other CPU that the calling thread may run on against the first one. About 1 ms for each; a pair that does not
- * get to run within 50 ms is left out.
+ * Measures other CPUs that the calling thread may run on against the first one. About 1 ms for each; a pair that does not get to
+ * run within 50 ms is left out.
  *
- * @param results  Receives them.
- * @param room     Of @p results.
+ * @param results    Receives them.
+ * @param room       Of @p results.
+ * @param from       Where to go on: 0 at first; receives where the next call goes on, or UINT32_MAX where all are done.
+ * @param budget_ms  No new pair is begun after so long.
  * @return How many were measured; 0 where there is one CPU, or no TSC.
  */
-size_t tsc_check_all(struct tsc_check_result *results, size_t room);
+size_t tsc_check_some(
+	struct tsc_check_result *results, size_t room, uint32_t *from, uint32_t budget_ms);
 
 #endif

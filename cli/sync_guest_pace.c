@@ -7,7 +7,6 @@ enum {
 	PERIOD_MS = 1000,
 	STEERED_PERIOD_MS = 250,
 	GATE_MS = 200, /* then a burst runs among others: late is worse than noisy */
-	SESSION_SPIN_NS = 500000,
 	/* A session of any length stays within what a log holds: bursts become smaller, then rarer. */
 	SMALL_AFTER = 1 << 18,
 	RARE_AFTER = 1 << 19,
@@ -46,7 +45,6 @@ struct tdm_burst_plan sync_guest_plan_burst(const struct sync_guest *guest, bool
 	plan.count = sync_log_count(guest->log) > SMALL_AFTER ? (uint32_t)SMALL_COUNT
 		     : guest->is_steered                      ? (uint32_t)TDM_BURST_STEERED_COUNT
 							      : (uint32_t)TDM_BURST_SESSION_COUNT;
-	plan.spin_ns = SESSION_SPIN_NS;
 	plan.target_bound = 0;
 	/* Stamps want one message under way; so few exchanges are all wanted for the estimate. */
 	if (!plan.stamps && !guest->is_steered && guest->burst_number % 4 == 1) {

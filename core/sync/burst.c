@@ -2,12 +2,22 @@
 #include "burst_priv.h"
 #include <tandem/socket.h>
 
-void tdm_burst_enter(struct tdm_burst_mode *mode, uint64_t spin_ns)
+/* Real time is for threads that have none: whoever has chosen a policy for this one keeps it. */
+static bool get_ahead(void)
+{
+	const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
+
+	return sched_getscheduler(0) == SCHED_OTHER &&
+	       sched_setscheduler(0, SCHED_FIFO, &lowest) == 0;
+}
+
+void tdm_burst_enter(struct tdm_burst_mode *mode, uint32_t exchanges)
 {
 	const int cpu = sched_getcpu();
 
 	mode->began_ns = tdm_now_ns();
-	mode->spin_left_ns = spin_ns;
+	mode->spin_left_ns = (uint64_t)exchanges * TDM_SPIN_EACH_NS;
+	mode->waited_ns = 0;
 	mode->is_pinned = false;
 	mode->may_spin = false;
 	/* Fails on machines with more CPUs than the set holds: then the burst goes unpinned and asleep. */
@@ -20,10 +30,17 @@ void tdm_burst_enter(struct tdm_burst_mode *mode, uint64_t spin_ns)
 		mode->may_spin = CPU_COUNT(&mode->before) > 1;
 		mode->is_pinned = sched_setaffinity(0, sizeof(one), &one) == 0;
 	}
+	mode->is_ahead = get_ahead();
 }
 
 void tdm_burst_leave(struct tdm_burst_mode *mode)
 {
+	const struct sched_param none = { .sched_priority = 0 };
+
+	if (mode->is_ahead) {
+		sched_setscheduler(0, SCHED_OTHER, &none);
+		mode->is_ahead = false;
+	}
 	if (mode->is_pinned) {
 		sched_setaffinity(0, sizeof(mode->before), &mode->before);
 		mode->is_pinned = false;
@@ -33,7 +50,8 @@ void tdm_burst_leave(struct tdm_burst_mode *mode)
 bool tdm_burst_spin(struct tdm_burst_mode *mode, uint64_t spun_ns, uint64_t now_ns)
 {
 	mode->spin_left_ns -= spun_ns < mode->spin_left_ns ? spun_ns : mode->spin_left_ns;
-	if (now_ns - mode->began_ns > TDM_BURST_LONG_NS) {
+	mode->waited_ns = spun_ns ? mode->waited_ns + spun_ns : 0;
+	if (now_ns - mode->began_ns > TDM_BURST_LONG_NS || mode->waited_ns > TDM_SPIN_WAIT_NS) {
 		mode->may_spin = false;
 	}
 	return mode->may_spin && mode->spin_left_ns > 0;

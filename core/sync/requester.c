@@ -357,7 +357,8 @@ static enum tdm_status begin_burst(
 	const struct tdm_burst_plan *plan = burst->plan;
 	const uint64_t now_ns = tdm_now_ns();
 	const bool stamps = plan->stamps && now_ns >= requester->stamps_again_ns;
-	struct tdm_burst_frame ask = { .count = plan->count + TDM_BURST_WARM_UP + STAMP_TRIES,
+	struct tdm_burst_frame ask = { .count = plan->count + TDM_BURST_WARM_UP +
+						(stamps ? (uint32_t)STAMP_TRIES : 0),
 		.flags = (stamps ? TDM_BURST_STAMPS : 0u) |
 			 (requester->has_datagrams ? TDM_BURST_DATAGRAMS : 0u) };
 	struct tdm_frame frame;
@@ -412,6 +413,11 @@ static enum tdm_status one_burst(struct tdm_requester *requester, const struct t
 		return tdm_fail(
 			err, TDM_ERR_RANGE, "a burst has 1 to %d exchanges", TDM_BURST_COUNT_MAX);
 	}
+	/* The other end stays in a burst no longer. */
+	if (plan->max_ms > TDM_BURST_MAX_MS) {
+		return tdm_fail(
+			err, TDM_ERR_RANGE, "a burst takes at most %d ms", TDM_BURST_MAX_MS);
+	}
 
 	enum tdm_status status =
 		requester_reserve(requester, plan->count + TDM_BURST_WARM_UP + STAMP_TRIES, err);
@@ -422,7 +428,7 @@ static enum tdm_status one_burst(struct tdm_requester *requester, const struct t
 	if (status != TDM_OK) {
 		return status;
 	}
-	tdm_burst_enter(&burst.mode, plan->spin_ns ? plan->spin_ns : TDM_SPIN_BURST_NS);
+	tdm_burst_enter(&burst.mode, plan->count + TDM_BURST_WARM_UP);
 	burst.ends_ns = burst.mode.began_ns +
 			(plan->max_ms ? (uint64_t)plan->max_ms * 1000000 : TDM_BURST_MAX_NS);
 	status = run_probes(requester, &burst, err);

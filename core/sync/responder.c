@@ -315,8 +315,9 @@ static enum tdm_status begin_burst(
 	/* Behind READY, so that on the connection the stamps count nothing but messages. */
 	responder->has_stamps = stamps && tdm_path_stamps_begin(&responder->path,
 						  responder->by_datagram, NULL) == TDM_OK;
-	tdm_burst_enter(&responder->mode, TDM_SPIN_BURST_NS);
-	responder->burst_ends_ns = responder->mode.began_ns + 2 * TDM_BURST_MAX_NS;
+	tdm_burst_enter(&responder->mode, burst.count);
+	responder->burst_ends_ns =
+		responder->mode.began_ns + (uint64_t)TDM_BURST_MAX_MS * 1000000 + TDM_LOST_AFTER_NS;
 	return TDM_OK;
 }
 

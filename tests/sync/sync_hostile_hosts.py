@@ -210,9 +210,28 @@ def trust():
         assert done.returncode == 1 and "lets others at it" in done.stderr, done
 
 
+def privileges_are_gone(agent):
+    """In every thread, a session's among them: no capability, none to be gained, and of real time the lowest priority only."""
+    peer = agent.connect()
+    assert peer.greet() and peer.open()[0] == t.OPENED
+    tasks = os.listdir(f"/proc/{agent.process.pid}/task")
+    assert len(tasks) == 2, tasks
+    for task in tasks:
+        with open(f"/proc/{agent.process.pid}/task/{task}/status") as f:
+            status = dict(line.split(":", 1) for line in f)
+        for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert os.getuid() != 0 or int(status[kind], 16) == 0, (kind, status[kind])
+        assert int(status["NoNewPrivs"]) == 1
+    with open(f"/proc/{agent.process.pid}/limits") as f:
+        priority = next(line.split()[3:5] for line in f if line.startswith("Max realtime priority"))
+    assert os.getuid() != 0 or priority in (["1", "1"], ["0", "0"]), priority
+    peer.sock.close()
+
+
 def main():
     trust()
     agent = t.Agent()
+    privileges_are_gone(agent)
     serves(agent)
     higher_minor_version_is_taken(agent)
     attacks(agent, None)

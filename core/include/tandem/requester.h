@@ -46,8 +46,7 @@ struct tdm_burst_plan {
 	bool stamps;       /* kernel stamps, where the connection allows; at most once a second */
 	uint64_t
 		target_bound; /* stop early once half the gap is at most this and no longer shrinks; 0 = never */
-	uint64_t spin_ns; /* awake at most so long; 0 = 2 ms */
-	uint32_t max_ms;  /* hard deadline; 0 = 500 */
+	uint32_t max_ms; /* hard deadline, at most TDM_BURST_MAX_MS; 0 = 500 */
 };
 
 /* What became of it. */

@@ -131,7 +131,8 @@ struct tdm_burst_frame {
 };
 
 enum {
-	TDM_BURST_BYTES = 8
+	TDM_BURST_BYTES = 8,
+	TDM_BURST_MAX_MS = 1000 /* no burst takes longer; the answering end leaves it soon after */
 };
 
 void tdm_burst_put(uint8_t to[TDM_BURST_BYTES], const struct tdm_burst_frame *burst);

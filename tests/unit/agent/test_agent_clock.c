@@ -91,11 +91,27 @@ static void cpus_of_one_machine_agree_and_the_thread_is_where_it_was(void **stat
 {
 	struct tsc_check_result results[64];
 	cpu_set_t before, after;
+	uint32_t from = 0;
 
 	(void)state;
 	sched_getaffinity(0, sizeof(before), &before);
 
-	const size_t count = tsc_check_all(results, 64);
+	/* No time at all: nothing is measured, and the next call begins where this one stopped. */
+	assert_int_equal(tsc_check_some(results, 64, &from, 0), 0);
+	if (CPU_COUNT(&before) > 1 && tdm_clock_read(TDM_CLOCK_TSC) != 0) {
+		assert_true(from > 0 && from != UINT32_MAX && CPU_ISSET(from, &before));
+	}
+
+	const uint32_t first = from;
+	size_t count = tsc_check_some(results, 1, &from, 10000);
+
+	assert_true(count == 0 || results[0].cpu >= first);
+	while (from != UINT32_MAX && count < 64) {
+		count += tsc_check_some(&results[count], 64 - count, &from, 10000);
+	}
+	for (size_t i = 1; i < count; i++) {
+		assert_true(results[i].cpu > results[i - 1].cpu);
+	}
 
 	sched_getaffinity(0, sizeof(after), &after);
 	assert_true(CPU_EQUAL(&before, &after));

@@ -201,6 +201,23 @@ static void a_burst_stops_once_the_target_is_met(void **state)
 	release(&ends);
 }
 
+static void a_burst_that_the_other_end_would_not_stay_for_is_refused(void **state)
+{
+	struct ends ends = { 0 };
+	struct tdm_burst_plan plan = { .count = 10, .max_ms = TDM_BURST_MAX_MS + 1 };
+	struct tdm_burst_result result;
+	struct tdm_error err;
+
+	(void)state;
+	connect_ends(&ends, "tcp:127.0.0.1:0", "mono", false);
+	assert_int_equal(tdm_requester_burst(ends.requester, &plan, &result, &err), TDM_ERR_RANGE);
+	/* The longest that there is loses nothing at its end but what it could not send. */
+	plan = (struct tdm_burst_plan){ .count = TDM_BURST_COUNT_MAX, .max_ms = TDM_BURST_MAX_MS };
+	assert_int_equal(tdm_requester_burst(ends.requester, &plan, &result, &err), TDM_OK);
+	assert_true(result.sample_count > 0 && result.lost <= 3);
+	release(&ends);
+}
+
 static void sequences_go_on_from_burst_to_burst(void **state)
 {
 	struct ends ends = { 0 };
@@ -224,11 +241,18 @@ static void a_peer_that_dies_ends_the_burst(void **state)
 	struct tdm_burst_result result;
 	struct tdm_error err;
 
+	cpu_set_t before, after;
+
 	(void)state;
+	sched_getaffinity(0, sizeof(before), &before);
 	connect_ends(&ends, "tcp:127.0.0.1:0", "mono", false);
 	assert_int_equal(tdm_requester_burst(ends.requester, &plan, &result, &err), TDM_OK);
 	responder_thread_stop(&ends.server);
 	assert_int_equal(tdm_requester_burst(ends.requester, &plan, &result, &err), TDM_ERR_PEER);
+	/* Whatever becomes of a burst, the thread is what it was. */
+	sched_getaffinity(0, sizeof(after), &after);
+	assert_true(CPU_EQUAL(&before, &after));
+	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 	tdm_requester_destroy(ends.requester);
 	tdm_local_clock_release(&ends.clock);
 }
@@ -244,6 +268,7 @@ int main(void)
 		cmocka_unit_test(the_kernel_stamps_a_burst_over_udp),
 		cmocka_unit_test(stamps_are_refused_where_they_give_nothing),
 		cmocka_unit_test(a_burst_stops_once_the_target_is_met),
+		cmocka_unit_test(a_burst_that_the_other_end_would_not_stay_for_is_refused),
 		cmocka_unit_test(sequences_go_on_from_burst_to_burst),
 		cmocka_unit_test(a_peer_that_dies_ends_the_burst),
 	};
