@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/cursor.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -82,31 +81,21 @@ int tdm_ring_poll_fd(const struct tdm_ring *ring)
 	return ring->fd;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Waits until out_fd takes bytes again. */
-static enum tdm_status wait_writable(int out_fd, int64_t deadline_ms, struct tdm_error *err)
+/* Waits until out_fd takes bytes again. However long all of it takes: only standing still is a fault. */
+static enum tdm_status wait_writable(int out_fd, unsigned int timeout_ms, struct tdm_error *err)
 {
 	struct pollfd poll_fd = { .fd = out_fd, .events = POLLOUT };
-	const int64_t left_ms = deadline_ms - now_ms();
+	const int ready = poll(&poll_fd, 1, (int)timeout_ms);
 
-	if (left_ms <= 0) {
-		return tdm_fail(err, TDM_ERR_PEER, "the receiver of the pages takes none");
+	if (ready == 0) {
+		return tdm_fail(err, TDM_ERR_PEER, "the receiver of the pages takes none for %u ms",
+			timeout_ms);
 	}
-	if (poll(&poll_fd, 1, (int)left_ms) < 0 && errno != EINTR) {
-		return tdm_fail_errno(err, errno, "poll");
-	}
-	return TDM_OK;
+	return ready < 0 && errno != EINTR ? tdm_fail_errno(err, errno, "poll") : TDM_OK;
 }
 
-static enum tdm_status drain_pipe(
-	struct tdm_ring *ring, int out_fd, size_t count, int64_t deadline_ms, struct tdm_error *err)
+static enum tdm_status drain_pipe(struct tdm_ring *ring, int out_fd, size_t count,
+	unsigned int timeout_ms, struct tdm_error *err)
 {
 	while (count) {
 		const ssize_t done =
@@ -115,7 +104,7 @@ static enum tdm_status drain_pipe(
 		if (done > 0) {
 			count -= (size_t)done;
 		} else if (done < 0 && errno == EAGAIN) {
-			const enum tdm_status status = wait_writable(out_fd, deadline_ms, err);
+			const enum tdm_status status = wait_writable(out_fd, timeout_ms, err);
 
 			if (status != TDM_OK) {
 				return status;
@@ -129,7 +118,7 @@ static enum tdm_status drain_pipe(
 }
 
 static enum tdm_status write_page(
-	struct tdm_ring *ring, int out_fd, int64_t deadline_ms, struct tdm_error *err)
+	struct tdm_ring *ring, int out_fd, unsigned int timeout_ms, struct tdm_error *err)
 {
 	for (size_t sent = 0; sent < ring->page_bytes;) {
 		const ssize_t done = write(out_fd, ring->page + sent, ring->page_bytes - sent);
@@ -137,7 +126,7 @@ static enum tdm_status write_page(
 		if (done > 0) {
 			sent += (size_t)done;
 		} else if (done < 0 && errno == EAGAIN) {
-			const enum tdm_status status = wait_writable(out_fd, deadline_ms, err);
+			const enum tdm_status status = wait_writable(out_fd, timeout_ms, err);
 
 			if (status != TDM_OK) {
 				return status;
@@ -151,7 +140,7 @@ static enum tdm_status write_page(
 }
 
 /* Copying stands in for splice; it also takes the page that is being filled, so it stops after that one. */
-static enum tdm_status move_by_copy(struct tdm_ring *ring, int out_fd, int64_t deadline_ms,
+static enum tdm_status move_by_copy(struct tdm_ring *ring, int out_fd, unsigned int timeout_ms,
 	uint64_t *moved_bytes, struct tdm_error *err)
 {
 	for (;;) {
@@ -161,7 +150,7 @@ static enum tdm_status move_by_copy(struct tdm_ring *ring, int out_fd, int64_t d
 			return TDM_OK;
 		}
 		if (status == TDM_OK) {
-			status = write_page(ring, out_fd, deadline_ms, err);
+			status = write_page(ring, out_fd, timeout_ms, err);
 		}
 		if (status != TDM_OK) {
 			return status;
@@ -173,8 +162,6 @@ static enum tdm_status move_by_copy(struct tdm_ring *ring, int out_fd, int64_t d
 enum tdm_status tdm_ring_move(struct tdm_ring *ring, int out_fd, unsigned int timeout_ms,
 	uint64_t *moved_bytes, struct tdm_error *err)
 {
-	const int64_t deadline_ms = now_ms() + timeout_ms;
-
 	*moved_bytes = 0;
 	while (ring->splices) {
 		const ssize_t taken = splice(ring->fd, NULL, ring->pipe_write, NULL,
@@ -190,14 +177,14 @@ enum tdm_status tdm_ring_move(struct tdm_ring *ring, int out_fd, unsigned int ti
 		}
 
 		const enum tdm_status status =
-			drain_pipe(ring, out_fd, (size_t)taken, deadline_ms, err);
+			drain_pipe(ring, out_fd, (size_t)taken, timeout_ms, err);
 
 		if (status != TDM_OK) {
 			return status;
 		}
 		*moved_bytes += (uint64_t)taken;
 	}
-	return move_by_copy(ring, out_fd, deadline_ms, moved_bytes, err);
+	return move_by_copy(ring, out_fd, timeout_ms, moved_bytes, err);
 }
 
 /* What a splice put into the pipe. */

@@ -118,7 +118,7 @@ int tdm_ring_poll_fd(const struct tdm_ring *ring);
 /**
  * Moves the full pages that are there into @p out_fd without copying where the kernel lets us, else by copying.
  *
- * @param out_fd       A file, pipe or socket. Writes are whole: blocks until it took them or @p timeout_ms passed.
+ * @param out_fd       A file, pipe or socket. Writes are whole: blocks until it took them, or took nothing for @p timeout_ms.
  * @param moved_bytes  Receives what went out; always whole pages.
  * @retval TDM_OK     Moved what was there (may be 0).
  * @retval TDM_ERR_IO The target refused it; the pages taken from the ring are lost and counted in moved_bytes' absence.
