@@ -70,6 +70,34 @@ static bool set_undelayed(int fd, int family)
 	return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
 }
 
+/*
+ * A peer whose machine or network has gone never says so: after two minutes of silence on a connection where nothing is
+ * said, or of data that is not acknowledged, the connection ends, and with it what was done for the peer.
+ */
+static void watch_over(int fd)
+{
+	enum {
+		IDLE_S = 30,
+		PROBE_S = 10,
+		PROBES = 9,
+		UNACKNOWLEDGED_MS = 120000
+	};
+
+	const int family = tdm_socket_domain(fd);
+	const int on = 1, idle_s = IDLE_S, probe_s = PROBE_S, probes = PROBES;
+	const unsigned int unacknowledged_ms = UNACKNOWLEDGED_MS;
+
+	if (family != AF_INET && family != AF_INET6) {
+		return;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s, sizeof(probe_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(
+		fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof(unacknowledged_ms));
+}
+
 static enum tdm_status finish_connect(
 	int fd, const char *text, uint64_t deadline_ns, struct tdm_error *err)
 {
@@ -291,6 +319,7 @@ enum tdm_status tdm_socket_accept(
 		close(taken);
 		return TDM_AGAIN;
 	}
+	watch_over(taken);
 	describe_peer(taken, &from, peer);
 	*fd = taken;
 	return TDM_OK;
