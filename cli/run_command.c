@@ -16,6 +16,18 @@ enum {
 	GRACE_MS = 5000
 };
 
+/* Many guests of many CPUs, and viewers, need more than the usual 1024 descriptors. The command gets its own limit back. */
+static void raise_file_limit(struct run_command *run)
+{
+	struct rlimit raised;
+
+	if (getrlimit(RLIMIT_NOFILE, &run->file_limit) == 0) {
+		raised = run->file_limit;
+		raised.rlim_cur = raised.rlim_max;
+		run->has_file_limit = setrlimit(RLIMIT_NOFILE, &raised) == 0;
+	}
+}
+
 static sigset_t ending_signals(void)
 {
 	sigset_t set;
@@ -36,18 +48,22 @@ enum tdm_status run_command_init(struct run_command *run, struct tdm_error *err)
 	/* A peer that went away is an error of the call, not the end of us. */
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise_file_limit(run);
 	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return run->signal_fd < 0 ? tdm_fail_errno(err, errno, "signalfd") : TDM_OK;
 }
 
 /* The child's part: never returns. */
-static void become_command(char **argv, int gate_fd, int report_fd)
+static void become_command(const struct run_command *run, char **argv, int gate_fd, int report_fd)
 {
 	const sigset_t set = ending_signals();
 	char byte;
 
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	if (run->has_file_limit) {
+		setrlimit(RLIMIT_NOFILE, &run->file_limit);
+	}
 	/* End of file instead of a byte: the parent gave up. */
 	if (read(gate_fd, &byte, 1) == 1) {
 		execvp(argv[0], argv);
@@ -79,7 +95,7 @@ enum tdm_status run_command_fork(struct run_command *run, char **argv, struct td
 	if (pid == 0) {
 		close(gate[1]);
 		close(report[0]);
-		become_command(argv, gate[0], report[1]);
+		become_command(run, argv, gate[0], report[1]);
 	}
 	close(gate[0]);
 	close(report[1]);

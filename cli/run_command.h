@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <tandem/status.h>
 
@@ -17,10 +18,13 @@ struct run_command {
 	pid_t pid;     /* 0 = no command */
 	bool ended;
 	int wait_status;
+	struct rlimit file_limit; /* of descriptors, as it was before ours was raised */
+	bool has_file_limit;
 };
 
 /**
  * Blocks the signals that end a run and makes a descriptor for them. Before any thread is started: they inherit the mask.
+ * Raises the limit of descriptors; the command gets the old one.
  */
 enum tdm_status run_command_init(struct run_command *run, struct tdm_error *err);
 
