@@ -58,9 +58,7 @@ struct agent {
 	struct stream_list streams;
 	unsigned int greeting_count, session_count, unproven_count;
 	/* Peers' faults are said at most so often: a flood of them must not fill the log. */
-	pthread_mutex_t log_lock;
-	uint64_t log_window_ns;
-	unsigned int log_count;
+	struct tdm_log_limit log_limit;
 };
 
 /* agent_loop.c */

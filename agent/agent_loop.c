@@ -14,9 +14,7 @@
 
 enum {
 	EVENTS = 64,
-	ACCEPT_BATCH = 64, /* then the others have their turn */
-	LOG_WINDOW_MS = 10000,
-	LOG_LINES = 10
+	ACCEPT_BATCH = 64 /* then the others have their turn */
 };
 
 static void write_log(void *user, enum tdm_log_level level, const char *line)
@@ -27,21 +25,7 @@ static void write_log(void *user, enum tdm_log_level level, const char *line)
 
 void agent_log_peer(struct agent *agent, const struct agent_peer *peer, const char *text)
 {
-	const uint64_t now_ns = tdm_now_ns();
-
-	pthread_mutex_lock(&agent->log_lock);
-	if (now_ns - agent->log_window_ns >= (uint64_t)LOG_WINDOW_MS * 1000000) {
-		if (agent->log_count > LOG_LINES) {
-			TDM_WARNING(&agent->log, "More peers failed and are not listed: count=%u",
-				agent->log_count - LOG_LINES);
-		}
-		agent->log_window_ns = now_ns;
-		agent->log_count = 0;
-	}
-	if (agent->log_count++ < LOG_LINES) {
-		TDM_WARNING(&agent->log, "%s: %s", peer->who.text, text);
-	}
-	pthread_mutex_unlock(&agent->log_lock);
+	tdm_log_limited(&agent->log_limit, &agent->log, "%s: %s", peer->who.text, text);
 }
 
 static void accept_peers(struct agent *agent, int listener)
@@ -199,7 +183,7 @@ int agent_run(const struct agent_options *options)
 	const uint64_t one = 1;
 	int status = EXIT_FAILURE;
 
-	pthread_mutex_init(&agent.log_lock, NULL);
+	tdm_log_limit_init(&agent.log_limit);
 	privilege_raise_file_limit();
 	privilege_keep_bursts_ahead();
 	if (!listen_everywhere(&agent)) {
@@ -222,5 +206,6 @@ int agent_run(const struct agent_options *options)
 	close_listeners(&agent);
 	stream_list_release(&agent.streams);
 	agent_clock_release(&agent.clock);
+	tdm_log_limit_release(&agent.log_limit);
 	return status;
 }

@@ -36,7 +36,8 @@ struct record_serve {
 	pthread_mutex_t lock; /* the list of viewers */
 	struct viewer *viewers;
 	size_t viewer_count;
-	atomic_bool ending; /* nothing more is recorded */
+	struct tdm_log_limit log_limit; /* of what strangers do */
+	atomic_bool ending;             /* nothing more is recorded */
 	atomic_bool closing;
 };
 
@@ -47,6 +48,7 @@ struct record_serve *record_serve_create(const struct tdm_log *log)
 	if (serve) {
 		serve->log = log;
 		pthread_mutex_init(&serve->lock, NULL);
+		tdm_log_limit_init(&serve->log_limit);
 	}
 	return serve;
 }
@@ -350,7 +352,7 @@ void record_serve_take(struct record_serve *serve, struct tdm_link *link, const 
 	if (reason) {
 		tdm_link_refuse(link, reason);
 		tdm_link_destroy(link);
-		TDM_WARNING(serve->log, "%s: refused: %s", who, reason);
+		tdm_log_limited(&serve->log_limit, serve->log, "%s: refused: %s", who, reason);
 	}
 }
 
@@ -385,6 +387,7 @@ void record_serve_destroy(struct record_serve *serve)
 	pthread_mutex_unlock(&serve->lock);
 	reap(serve, true);
 	pthread_mutex_destroy(&serve->lock);
+	tdm_log_limit_release(&serve->log_limit);
 	free(serve->spools);
 	free(serve);
 }

@@ -12,6 +12,9 @@
 
 enum {
 	READER_MAX = 1024,
+	GREETING_MAX = 128, /* connections that have not said OPEN; the oldest makes room */
+	ACCEPT_BATCH = 64,  /* then those that are there have their turn */
+	PAUSE_US = 20000,
 	GREETING_MS = 10000,
 	WAIT_MS = 1000,     /* "wait" where nothing is new */
 	CHUNK_BYTES = 8192, /* of one frame */
@@ -51,6 +54,7 @@ struct sync_serve {
 	bool is_ending;
 	struct reader *readers;
 	size_t reader_count;
+	struct tdm_log_limit log_limit; /* of what strangers do */
 	void (*take_stream)(void *user, struct tdm_link *link, const char *who, bool may_view,
 		const struct tdm_open *open);
 	void *take_user;
@@ -65,13 +69,47 @@ static void watch(struct sync_serve *serve, struct reader *reader, int operation
 	epoll_ctl(serve->epoll_fd, operation, tdm_link_fd(reader->link), &event);
 }
 
-static void accept_reader(struct sync_serve *serve)
+/* Whoever has been silent longest goes: a viewer that means it needs a millisecond to say OPEN. */
+static bool drop_oldest_greeting(struct sync_serve *serve, size_t allowed)
+{
+	struct reader *oldest = NULL;
+	size_t count = 0;
+
+	/* The newest comes first in the list. */
+	for (struct reader *reader = serve->readers; reader; reader = reader->next) {
+		if (!reader->feed && !reader->is_gone) {
+			oldest = reader;
+			count++;
+		}
+	}
+	if (!oldest || count < allowed) {
+		return false;
+	}
+	tdm_log_limited(&serve->log_limit, serve->log,
+		"%s: closed: too many connections that do nothing", oldest->who);
+	/* Freed with its descriptor once all events have been looked at. */
+	oldest->is_gone = true;
+	return true;
+}
+
+static void accept_readers(struct sync_serve *serve)
 {
 	struct tdm_peer peer;
 	struct tdm_error err;
 	int fd;
 
-	while (tdm_socket_accept(serve->listener, &fd, &peer, &err) == TDM_OK) {
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		const enum tdm_status status = tdm_socket_accept(serve->listener, &fd, &peer, &err);
+
+		if (status == TDM_ERR_NOMEM && !drop_oldest_greeting(serve, 1)) {
+			/* No descriptors, and none of them ours to give: the listener stays readable. */
+			usleep(PAUSE_US);
+		}
+		if (status != TDM_OK) {
+			return;
+		}
+		drop_oldest_greeting(serve, GREETING_MAX);
+
 		const struct tdm_link_options options = { .secret = serve->secret,
 			.capabilities =
 				TDM_CAN_CORRECTIONS | (serve->take_stream ? TDM_CAN_STREAM : 0),
@@ -158,7 +196,7 @@ static void read_from(struct sync_serve *serve, struct reader *reader)
 {
 	struct tdm_error err = { 0 };
 	struct tdm_frame frame;
-	enum tdm_status status = tdm_link_fill(reader->link, &err);
+	enum tdm_status status = reader->is_gone ? TDM_AGAIN : tdm_link_fill(reader->link, &err);
 
 	if (status == TDM_OK) {
 		status = tdm_link_next(reader->link, &frame, &err);
@@ -177,13 +215,14 @@ static void read_from(struct sync_serve *serve, struct reader *reader)
 			return;
 		}
 		tdm_link_refuse(reader->link, reason);
-		TDM_WARNING(serve->log, "%s: refused: %s", reader->who, reason);
+		tdm_log_limited(
+			&serve->log_limit, serve->log, "%s: refused: %s", reader->who, reason);
 	} else if (status == TDM_OK) {
 		tdm_link_refuse(reader->link, "nothing is wanted after OPEN");
-		TDM_WARNING(serve->log, "%s: sent a frame of type %u after OPEN", reader->who,
-			frame.type);
+		tdm_log_limited(&serve->log_limit, serve->log,
+			"%s: sent a frame of type %u after OPEN", reader->who, frame.type);
 	} else if (status != TDM_END && !reader->feed) {
-		TDM_WARNING(serve->log, "%s: %s", reader->who, err.text);
+		tdm_log_limited(&serve->log_limit, serve->log, "%s: %s", reader->who, err.text);
 	}
 	reader->is_gone = true;
 }
@@ -300,7 +339,7 @@ static void *serve_main(void *user)
 
 		for (int i = 0; i < count; i++) {
 			if (events[i].data.u64 == 0) {
-				accept_reader(serve);
+				accept_readers(serve);
 			} else if (events[i].data.u64 == 1) {
 				(void)!read(serve->wake_fd, &news, sizeof(news));
 			} else if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
@@ -351,6 +390,7 @@ static void release(struct sync_serve *serve)
 		tdm_buffer_release(&serve->feeds[i].text);
 	}
 	pthread_mutex_destroy(&serve->lock);
+	tdm_log_limit_release(&serve->log_limit);
 	free(serve->feeds);
 	free(serve);
 }
@@ -381,6 +421,7 @@ struct sync_serve *sync_serve_create(struct tdm_address *address, const char *co
 	serve->address = *address;
 	serve->listener = serve->epoll_fd = serve->wake_fd = -1;
 	pthread_mutex_init(&serve->lock, NULL);
+	tdm_log_limit_init(&serve->log_limit);
 	serve->feeds = calloc(name_count, sizeof(*serve->feeds));
 	serve->feed_count = serve->feeds ? name_count : 0;
 	for (size_t i = 0; i < serve->feed_count; i++) {
