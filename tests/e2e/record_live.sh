@@ -26,6 +26,7 @@ cleanup() {
 pids="$pids $!"
 for _ in $(seq 100); do grep -q Ready "$work/agent.log" && break; sleep 0.05; done
 
+: >"$work/record.err"
 "$tandem" record -o "$work/out" --no-kallsyms -e raw_syscalls:sys_enter -f 'comm == "dd"' --guest "web=unix:$work/web" \
 	--secret-file "$work/secret" --serve tcp:127.0.0.1:0 --time 40 >"$work/record.out" 2>"$work/record.err" &
 recorder=$!

@@ -38,7 +38,7 @@ i=0
 until tandem record --force -o /tmp/rec --no-kallsyms -C x86-tsc -b 16384 --secret-file /etc/secret \
 	-e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch --guest l2=vsock:3 -e sched -e irq -- sleep 4; do
 	status=$?; i=$((i + 1)); [ $status = 3 ] && [ $i -lt 3 ] || break
-done; echo status $status
+done; echo status ${status:-0}
 offsets
 ls -l /tmp/rec' 2>&1 | tee "$work/record.out"
 mkdir "$work/rec"

@@ -11,6 +11,7 @@ import tempfile
 import time
 
 HELLO, AUTH, OPEN, OPENED, ERROR, BURST, READY, EXCHANGE, QUERY, NOTES, LINES, CLOSE = range(1, 13)
+TEXTS, START, STARTED, STOP, END, PAGE = range(32, 38)
 TAGGED = 1
 HAS_SECRET, WANTS_PROOF = 1, 2
 BUILD = os.environ["TANDEM_BUILD"]
@@ -130,6 +131,27 @@ class Peer:
             except (socket.timeout, AssertionError):
                 return False
         return False
+
+
+def stream_lines(*events, clock="mono", **keys):
+    """The lines of an OPEN that asks an agent for a trace."""
+    lines = "".join(f"event {event}\nfilter -\n" for event in events) + f"clock {clock}\n"
+    return (lines + "".join(f"{key.replace('_', '-')} {value}\n" for key, value in keys.items())).encode()
+
+
+def lines_of(body):
+    """The lines of an OPENED or END as a map."""
+    return dict(line.split(" ", 1) for line in body.decode().splitlines() if " " in line)
+
+
+def read_texts(peer):
+    """The packed texts; None where the connection ended."""
+    texts = b""
+    while (got := peer.read_frame()) and got[0] == TEXTS:
+        if not got[1]:
+            return texts
+        texts += got[1]
+    return None
 
 
 class Agent:
