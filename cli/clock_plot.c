@@ -17,7 +17,7 @@ enum {
 	LOWER_TOP = UPPER_TOP + FRAME_HEIGHT + 70,
 	HEIGHT = LOWER_TOP + FRAME_HEIGHT + 64,
 	MAX_DOTS = 6000,
-	MAX_STEPS = 60, /* of which each gets its words; all get their line */
+	WORD_WIDTH = 34, /* of a break's kind */
 };
 
 /* One frame: its data ranges, and what a unit of its axis is called. */
@@ -138,6 +138,12 @@ static void find_range(struct plot *plot)
 		plot->first_s -= 0.5;
 		plot->last_s += 0.5;
 	}
+
+	/* Air at the sides: the first and the last burst are the largest, and not to be mistaken for the frame. */
+	const double air = (plot->last_s - plot->first_s) / 50;
+
+	plot->first_s -= air;
+	plot->last_s += air;
 }
 
 static void choose_unit(struct frame *frame)
@@ -210,6 +216,8 @@ static void put_axes(const struct plot *plot, const struct frame *frame, const c
 
 static void put_breaks(const struct plot *plot, const struct frame *frame, bool with_words)
 {
+	double free_x = 0;
+
 	for (size_t i = 0; i < plot->info.doubt_count; i++) {
 		uint64_t from, to;
 
@@ -227,10 +235,12 @@ static void put_breaks(const struct plot *plot, const struct frame *frame, bool 
 
 		fprintf(plot->out, "<path class=\"step\" d=\"M%.1f %.0fv%d\"/>\n", x, frame->top,
 			FRAME_HEIGHT);
-		if (with_words && i <= MAX_STEPS) {
+		/* Above the frame, where nothing else is; breaks that stand too close share the first one's word. */
+		if (with_words && x >= free_x) {
 			fprintf(plot->out,
-				"<text x=\"%.1f\" y=\"%.0f\" font-size=\"10\">%s</text>\n", x + 3,
-				frame->top + 11, tdm_segment_kind_name(segment.kind));
+				"<text x=\"%.1f\" y=\"%.0f\" font-size=\"10\" text-anchor=\"middle\">%s</text>\n",
+				x, frame->top - 5, tdm_segment_kind_name(segment.kind));
+			free_x = x + WORD_WIDTH;
 		}
 	}
 }
@@ -278,6 +288,23 @@ static bool is_drawable(const struct tdm_exchange_record *record)
 	       trace->host_got >= trace->host_sent && trace->guest_sent >= trace->guest_got;
 }
 
+/* A dot; what lies beyond the frame is an arrow at its edge. */
+static void put_dot(const struct plot *plot, const struct frame *frame, double at_s, double ns)
+{
+	const double x = to_x(plot, at_s);
+	const double y = to_y(frame, ns);
+
+	if (ns > frame->high || ns < frame->low) {
+		const bool up = ns > frame->high;
+
+		fprintf(plot->out, "<path class=\"dot\" d=\"M%.1f %.1fh5l-2.5 %sz\"/>", x - 2.5,
+			up ? y + 7 : y - 7, up ? "-5" : "5");
+	} else {
+		fprintf(plot->out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.4\"/>", x,
+			y);
+	}
+}
+
 static void put_samples(const struct plot *plot, const struct frame *upper,
 	const struct frame *lower, const struct tdm_exchange_log *log)
 {
@@ -303,11 +330,9 @@ static void put_samples(const struct plot *plot, const struct frame *upper,
 
 		const uint64_t told = tdm_timeline_apply(plot->timeline, guest, UINT32_MAX, NULL);
 
-		fprintf(plot->out,
-			"<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.4\"/><circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.4\"/>\n",
-			to_x(plot, at_s), to_y(upper, offset_ns(plot, guest, host)),
-			to_x(plot, at_s),
-			to_y(lower, difference_ns(host, told, plot->info.host_unit_hz)));
+		put_dot(plot, upper, at_s, offset_ns(plot, guest, host));
+		put_dot(plot, lower, at_s, difference_ns(host, told, plot->info.host_unit_hz));
+		fputc('\n', plot->out);
 	}
 }
 
@@ -348,7 +373,9 @@ static bool find_heights(const struct plot *plot, struct frame *upper, struct fr
 	/* Knots stand close around breaks, where the bound is wide: the usual one is among the narrow ones. */
 	const double usual = fmax(widths[count / 5], 1);
 
-	const double margin = fmax(1.3 * usual, (upper->high - upper->low) / 20);
+	/* All of the bound where it is not several times the usual one, and some air. */
+	const double seen = fmin(widths[count - 1 - count / 10], 3 * usual);
+	const double margin = fmax(1.15 * seen, (upper->high - upper->low) / 20);
 
 	upper->low -= margin;
 	upper->high += margin;
@@ -372,12 +399,15 @@ static void put_legend(const struct plot *plot, bool has_log)
 		{ "<rect class=\"doubt\" x=\"%d\" y=\"54\" width=\"22\" height=\"12\"/>",
 			"doubt: a break is in here", 188 },
 		{ "<path class=\"step\" d=\"M%d 60h22\"/>", "step", 76 },
-		{ "<path class=\"dot\" d=\"M%d 58h4v4h-4z\"/>", "exchange, its middle", 0 },
+		{ "<circle class=\"dot\" cx=\"%d\" cy=\"60\" r=\"2.5\" transform=\"translate(16)\"/>",
+			"exchange, its middle", 156 },
+		{ "<path class=\"dot\" d=\"M%d 63h7l-3.5-7z\" transform=\"translate(14)\"/>",
+			"beyond the frame", 0 },
 	};
 
 	int x = LEFT;
 
-	for (size_t i = 0; i < sizeof(items) / sizeof(items[0]) - !has_log; i++) {
+	for (size_t i = 0; i < sizeof(items) / sizeof(items[0]) - (has_log ? 0 : 2); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		fprintf(plot->out, items[i].shape, x);

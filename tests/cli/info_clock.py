@@ -3,6 +3,7 @@
 """tandem info on exchange logs and corrections files: words, JSON and the picture; also of hostile files."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,7 +60,9 @@ with tempfile.TemporaryDirectory() as d:
     check(result.returncode == 0 and b"bounded" in result.stdout and b"step" in result.stdout, f"info on a log: {result}")
     texts, classes = picture(svg)
     check(classes.count("step") == 3 and classes.count("doubt") == 3, f"legend and two frames show the step and its doubt: {set(classes)}")
-    check(classes.count("dot") == 2 * 640 + 1, f"{classes.count('dot')} dots for 640 exchanges in two frames")
+    check(classes.count("dot") == 2 * 640 + 2, f"{classes.count('dot')} dots for 640 exchanges in two frames")
+    drawn = [float(x) for x in re.findall(r'class="dot" cx="([0-9.]+)" cy="[0-9.]+" r="1.4"', open(svg).read())]
+    check(len(drawn) > 640 and min(drawn) > 92 + 5 and max(drawn) < 936 - 5, f"dots from {min(drawn)} to {max(drawn)} touch the frame")
     check("band" in classes and "line" in classes, "no bound or no estimate")
     check("guest time" in texts and "host less guest" in texts and ", us" in texts, f"axes have no labels with units: {texts}")
 
