@@ -26,6 +26,7 @@ int tdm_estimate_main(int argc, char **argv);
 int tdm_info_main(int argc, char **argv);
 int tdm_check_ctf_main(int argc, char **argv);
 int tdm_convert_main(int argc, char **argv);
+int tdm_doctor_main(int argc, char **argv);
 int tdm_record_main(int argc, char **argv);
 int tdm_syscalls_main(int argc, char **argv);
 int tdm_sync_main(int argc, char **argv);

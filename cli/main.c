@@ -18,6 +18,8 @@ static const struct tdm_command commands[] = {
 	{ "syscalls", "record a program's system calls through LTTng-UST, without root",
 		tdm_syscalls_main },
 	{ "sync", "learn how guests' clocks run against this machine's", tdm_sync_main },
+	{ "doctor", "tell what works on this machine, and the remedy for what does not",
+		tdm_doctor_main },
 	{ NULL, NULL, NULL },
 };
 

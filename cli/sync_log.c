@@ -133,7 +133,7 @@ static enum tdm_status flush(struct sync_log *log, struct tdm_error *err)
 	return TDM_OK;
 }
 
-static struct tdm_exchange_record to_record(const struct tdm_exchange_sample *sample)
+struct tdm_exchange_record sync_log_record_of(const struct tdm_exchange_sample *sample)
 {
 	struct tdm_exchange_record record = { .seq = sample->sequence,
 		.trace = { sample->h1, sample->g2, sample->g3, sample->h4 },
@@ -159,7 +159,7 @@ enum tdm_status sync_log_add_burst(struct sync_log *log, const struct tdm_burst_
 	bool stamps, struct tdm_error *err)
 {
 	for (size_t i = 0; i < burst->sample_count; i++) {
-		struct tdm_exchange_record record = to_record(&burst->samples[i]);
+		struct tdm_exchange_record record = sync_log_record_of(&burst->samples[i]);
 
 		record.has_kernel = record.has_kernel && stamps;
 		if (tdm_exchange_log_add(log->log, &record) != TDM_OK ||

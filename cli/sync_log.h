@@ -71,6 +71,9 @@ enum tdm_status sync_log_save_corrections(struct sync_log *log, const struct kvm
 	size_t vm_count, struct tdm_quality *quality, enum sync_kvm *kvm, uint64_t *differ,
 	struct tdm_error *err);
 
+/** One exchange as logs keep it. */
+struct tdm_exchange_record sync_log_record_of(const struct tdm_exchange_sample *sample);
+
 /** Completes NAME.exchanges. */
 enum tdm_status sync_log_finish(struct sync_log *log, struct tdm_error *err);
 

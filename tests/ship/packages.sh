@@ -69,6 +69,13 @@ inside sh -c 'tandem convert -q -o /tmp/out /tmp/kvm-tsc.dat /tmp/kvm-tsc-l2.dat
 grep -q '^ExecStart=/usr/sbin/tandem-agent ' "$root/usr/lib/systemd/system/tandem-agent.service" || fail "the unit does not start /usr/sbin/tandem-agent"
 inside bash -c 'source /usr/share/bash-completion/completions/tandem; COMP_WORDS=(tandem vi) COMP_CWORD=1; _tandem; [ "${COMPREPLY[0]}" = view ]' || fail "bash completes nothing"
 
+inside tandem doctor --json >"$root/tmp/doctor" || [ $? = 3 ] || fail "tandem doctor"
+python3 - "$root/tmp/doctor" <<'END' || fail "tandem doctor finds a part of the packages missing"
+import json, sys
+found = {item["check"]: item for item in json.load(open(sys.argv[1]))["checks"]}
+assert found["babeltrace2"]["level"] == found["syscalls"]["level"] == "ok" and "sessions" not in found and "plugin" not in found, found
+END
+
 # "lttng load" by name, and system calls of a program without root.
 inside lttng-sessiond --no-kernel --daemonize >/dev/null 2>&1
 daemons+=("$(cat "$root/run/lttng/lttng-sessiond.pid")")
