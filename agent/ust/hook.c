@@ -246,7 +246,7 @@ static unsigned int enter_special(struct tdm_thread *thread, struct tdm_frame *f
 }
 
 /* A call of lttng-ust, from a thread of its own or from one of the program's. */
-static unsigned int enter_own(const struct tdm_thread *thread, struct tdm_frame *frame)
+static unsigned int enter_own(struct tdm_thread *thread, struct tdm_frame *frame)
 {
 	frame->scratch = thread->state == TDM_THREAD_EXCLUDED ? WORK_OWN : WORK_OWN_QUIET;
 	if (frame->nr == __NR_mmap && (frame->args[3] & MAP_SHARED)) {
@@ -255,6 +255,10 @@ static unsigned int enter_own(const struct tdm_thread *thread, struct tdm_frame 
 		 * profile. Pages that a short program never writes need not be there.
 		 */
 		frame->args[3] &= ~(uint64_t)MAP_POPULATE;
+	}
+	if ((thread->state == TDM_THREAD_EXCLUDED || thread->is_loading) &&
+		tdm_sends_own_call(thread, frame)) {
+		return TDM_ENTRY_SKIP;
 	}
 	return TDM_ENTRY_CALL;
 }

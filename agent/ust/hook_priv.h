@@ -35,6 +35,7 @@ struct tdm_thread {
 	sigset_t fork_signals;
 	uint8_t selector; /* of Syscall User Dispatch: SYSCALL_DISPATCH_FILTER_* */
 	uint8_t dispatching;
+	uint8_t is_loading; /* the thread loads lttng-ust: all its calls are lttng-ust's until it is done */
 	void *lttng_value; /* what lttng-ust frees when the thread ends, kept until its very last call */
 };
 
@@ -102,6 +103,14 @@ TDM_HIDDEN bool tdm_user_readable(uint64_t address);
 TDM_HIDDEN void tdm_fds_own_call(struct tdm_frame *frame, bool may_move);
 TDM_HIDDEN bool tdm_fds_is_own(uint64_t fd);
 TDM_HIDDEN bool tdm_fds_close_range(struct tdm_frame *frame);
+
+/* own_sends.c: what lttng-ust writes to the session daemon, put together. */
+/* Looks at a call of lttng-ust's in a thread whose every call is its own. True: kept, ret is set, do not call. */
+TDM_HIDDEN bool tdm_sends_own_call(struct tdm_thread *thread, struct tdm_frame *frame);
+/* The thread's calls are the program's again, or it ends. */
+TDM_HIDDEN void tdm_sends_end(struct tdm_thread *thread);
+/* In a forked child: the other threads and what they kept are the parent's. */
+TDM_HIDDEN void tdm_sends_forget(void);
 
 /* process.c: fork, exec, threads. */
 TDM_HIDDEN void tdm_process_fork_before(void);

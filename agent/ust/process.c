@@ -128,6 +128,7 @@ void tdm_process_fork_child(void)
 
 	thread->excluded_depth++;
 	know_ourselves();
+	tdm_sends_forget();
 	atomic_store(&tdm_process.excluded_starting, 0);
 	tdm_counts_restart(thread->slot);
 	if (!thread->slot) {

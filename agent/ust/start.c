@@ -71,7 +71,10 @@ __attribute__((constructor)) static void start(void)
 	}
 	tdm_process.restorer = report->restorer;
 	thread->excluded_depth++;
+	thread->is_loading = 1;
 	provider = tdm_provider_load();
+	tdm_sends_end(thread);
+	thread->is_loading = 0;
 	if (!provider) {
 		tdm_patch_set_hooks(NULL);
 		thread->excluded_depth--;

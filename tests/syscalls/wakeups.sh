@@ -17,3 +17,12 @@ done
 count=$(wakeups tandem-syscalls-wakeup)
 [ "$count" -gt 50 ] || fail "the bad example has only $count wakeups: this test would not see any"
 echo "wakeups: 0 with the shipped profiles, $count with tandem-syscalls-wakeup"
+# At its start a program tells the daemon of some 200 events and waits for an answer to each: one write each, not three.
+options=
+record "$work/home/trace" strace -f -e trace=sendmsg,sendto,recvmsg -o "$work/home/strace" /bin/true
+[ "$status" = 0 ] || fail "true: $(cat "$work/err")"
+nothing_lost
+sends=$(grep -c ' send[a-z]*(' "$work/home/strace") answers=$(grep -c ' recvmsg(' "$work/home/strace")
+[ "$answers" -gt 200 ] || fail "only $answers answers of the daemon: this test would not see the writes"
+[ "$sends" -lt $((answers + answers / 4)) ] || fail "$sends writes for $answers answers"
+echo "registration: $sends writes for $answers answers"
