@@ -219,7 +219,7 @@ static enum tdm_status send_opened(struct session *session, const struct tdm_ope
 {
 	struct tdm_buffer opened = { .cap = 4096 };
 	char boot_id[37];
-	const uint64_t hz = session->clock.trace == TDM_CLOCK_TSC ? tdm_clock_tsc_hz() : 1000000000;
+	const uint64_t hz = tdm_local_clock_hz(&session->clock);
 
 	tdm_clock_boot_id(boot_id);
 	tdm_opened_put(&opened, open->session, session->epoch);

@@ -81,7 +81,7 @@ enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struc
 	struct tdm_exchange_log_info info = { .host_clock = guest->options.clock,
 		.guest_uuid = peer->boot_id[0] ? peer->boot_id : NULL,
 		.guest_clock = guest->options.clock,
-		.host_unit_hz = 1000000000,
+		.host_unit_hz = tdm_local_clock_hz(&guest->clock),
 		.guest_unit_hz = peer->unit_hz,
 		.stamps = stamps ? "kernel" : "user",
 		.rate_ppb = guest->is_steered ? STEERED_PPB : RAW_PPB };
@@ -93,9 +93,7 @@ enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struc
 	info.host_uuid = boot_id;
 	strftime(made, sizeof(made), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
 	info.made = made;
-	if (guest->clock.trace == TDM_CLOCK_TSC) {
-		info.host_unit_hz = tdm_clock_tsc_hz();
-	} else if (guest->clock.trace != TDM_CLOCK_MARKER) {
+	if (guest->clock.trace != TDM_CLOCK_TSC && guest->clock.trace != TDM_CLOCK_MARKER) {
 		const struct tdm_sandwich now_unix =
 			tdm_clock_sandwich(guest->clock.trace, TDM_CLOCK_REAL);
 

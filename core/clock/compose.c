@@ -54,9 +54,8 @@ static uint64_t through(
 		return reading;
 	}
 
-	const double own = (double)((tdm_i128)reading - (tdm_i128)table->own_origin);
-	const tdm_i128 other = (tdm_i128)table->other_origin +
-			       (tdm_i128)llround(local_at(table, own, minus, plus));
+	const tdm_i128 other = local_other_reading(
+		table, local_at(table, local_own_ns(table, reading), minus, plus));
 
 	if (other < 0) {
 		return 0;
@@ -74,13 +73,21 @@ static uint64_t back_through(const struct local_table *table, uint64_t wanted)
 	if (table->is_identity) {
 		return wanted;
 	}
-	reading = (tdm_i128)table->own_origin + (tdm_i128)wanted - (tdm_i128)table->other_origin;
+
+	const double own =
+		(double)((tdm_i128)wanted - (tdm_i128)table->other_origin) * table->other_unit_ns;
+
+	reading = local_own_reading(table, own);
 	for (int i = 0; i < 6; i++) {
 		if (reading < 0) {
 			reading = 0;
 		}
-		reading += (tdm_i128)wanted -
-			   (tdm_i128)through(table, (uint64_t)reading, &minus, &plus);
+
+		const tdm_i128 off = (tdm_i128)wanted -
+				     (tdm_i128)through(table, (uint64_t)reading, &minus, &plus);
+
+		reading +=
+			(tdm_i128)llround((double)off * table->other_unit_ns / table->own_unit_ns);
 	}
 	if (reading < 0) {
 		return 0;
@@ -166,12 +173,8 @@ static struct tdm_exchange_log *raw_log(struct compose *compose, struct tdm_erro
 		if (!compose->guest.is_identity) {
 			double minus;
 			double plus;
-			const double own = (double)((tdm_i128)epoch.guest -
-						    (tdm_i128)compose->guest.own_origin);
-			const double other = local_at(&compose->guest, own, &minus, &plus);
 
-			epoch.guest = (uint64_t)((tdm_i128)compose->guest.other_origin +
-						 (tdm_i128)llround(other));
+			epoch.guest = through(&compose->guest, epoch.guest, &minus, &plus);
 		}
 		status = tdm_exchange_log_add_epoch(made, &epoch);
 	}
@@ -247,8 +250,7 @@ static size_t gather_places(const struct compose *compose, const struct tdm_segm
 									 : table->cells[i].own;
 				const double own = table->cells[i].own +
 						   (next - table->cells[i].own) * part / 4;
-				const tdm_i128 reading =
-					(tdm_i128)table->own_origin + (tdm_i128)llround(own);
+				const tdm_i128 reading = local_own_reading(table, own);
 				uint64_t guest;
 
 				if (reading < 0 || (part && next == table->cells[i].own)) {
@@ -301,7 +303,7 @@ static enum tdm_status put_segments(const struct compose *compose, bool thin,
 			status = tdm_fail(err, TDM_ERR_NOMEM, "no memory for the knots");
 			break;
 		}
-		if (thin) {
+		if (thin || points.ripple > 0) {
 			points_thin(&points);
 		}
 		status = points_put(&compose->est, segment.kind, from, &points, timeline, err);
@@ -334,8 +336,8 @@ static enum tdm_status put_doubts(
 				continue;
 			}
 			for (size_t j = 0; j < 2; j++) {
-				ends[j] = (uint64_t)((tdm_i128)table->own_origin +
-						     (tdm_i128)llround(table->cells[i + j].own));
+				ends[j] =
+					(uint64_t)local_own_reading(table, table->cells[i + j].own);
 				if (side) {
 					(void)tdm_timeline_invert(compose->raw, ends[j], &ends[j]);
 					ends[j] = back_through(&compose->guest, ends[j]);
@@ -363,13 +365,29 @@ static bool in_doubt(const struct tdm_timeline *timeline, size_t doubts, uint64_
 	return false;
 }
 
-/* The bound of the whole way for the report, as far as its knots tell. */
-static void judge(const struct tdm_timeline *timeline, struct tdm_quality *quality)
+/* The bound of the whole way for the report, as far as its knots tell, and the raw clocks' times in the file's units. */
+static void judge(const struct compose *compose, const struct tdm_timeline *timeline,
+	struct tdm_quality *quality)
 {
+	const struct local_table *host = &compose->host;
+	const struct local_table *guest = &compose->guest;
 	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
 	double *bounds = malloc((info.knot_count + 1) * sizeof(*bounds));
 	size_t count = 0;
 
+	/* So far in ns of the raw clock, where there is one beside the host's. */
+	if (!host->is_identity && host->other_unit_ns != 1) {
+		uint64_t *const times[] = { &quality->median_spread, &quality->worst_spread,
+			&quality->forward_least, &quality->backward_least,
+			&quality->median_round_trip };
+
+		for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+			*times[i] = (uint64_t)((double)*times[i] / host->other_unit_ns);
+		}
+	}
+	if (!guest->is_identity && guest->own_unit_ns != 1) {
+		quality->doubt = (uint64_t)((double)quality->doubt / guest->own_unit_ns);
+	}
 	for (size_t s = 0; bounds && s < info.segment_count; s++) {
 		const struct tdm_segment_info segment = tdm_timeline_segment(timeline, s);
 
@@ -444,7 +462,7 @@ enum tdm_status compose_run(const struct tdm_exchange_log *log, enum estimate_mo
 		status = put_doubts(&compose, made, err);
 	}
 	if (status == TDM_OK) {
-		judge(made, quality);
+		judge(&compose, made, quality);
 		*timeline = made;
 		made = NULL;
 		*done = true;

@@ -189,6 +189,7 @@ struct points {
 	struct point *at;
 	size_t count, room;
 	bool failed;
+	double ripple; /* what neighbours may be off a line for being whole units of a coarse clock; 0 = fine */
 };
 
 /** Adds a point behind the last one; one that is not behind it is passed over. low and high in y. */

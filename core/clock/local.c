@@ -9,6 +9,7 @@
 #define STILL_RATE \
 	1e-6 /* within a moment no steering is faster than this against its surroundings */
 #define JUMP_RATE   600e-6 /* a slope further from the usual one was a step, no steering */
+#define COARSE_NS   100.0  /* a clock with longer steps is off its own reading by as much */
 #define BEYOND_RATE 100e-6 /* what may happen before the first and behind the last read */
 
 enum {
@@ -20,9 +21,54 @@ struct reading {
 	double own, low, high;
 };
 
-static double relative(uint64_t reading, uint64_t origin)
+static double relative(uint64_t reading, uint64_t origin, double unit_ns)
 {
-	return (double)((tdm_i128)reading - (tdm_i128)origin);
+	return (double)((tdm_i128)reading - (tdm_i128)origin) * unit_ns;
+}
+
+double local_own_ns(const struct local_table *table, uint64_t reading)
+{
+	return relative(reading, table->own_origin, table->own_unit_ns);
+}
+
+tdm_i128 local_own_reading(const struct local_table *table, double own)
+{
+	return (tdm_i128)table->own_origin + (tdm_i128)llround(own / table->own_unit_ns);
+}
+
+tdm_i128 local_other_reading(const struct local_table *table, double other)
+{
+	const double units = other / table->other_unit_ns;
+
+	return (tdm_i128)table->other_origin +
+	       (tdm_i128)(table->other_tick_ns > 0 ? floor(units) : (double)llround(units));
+}
+
+/* Clocks that only the kernel reads: what an exchange carries of them is told from the last marker, not read. */
+static bool is_marker(const char *clock)
+{
+	static const char *const names[] = { "local", "global", "perf", "uptime" };
+
+	for (size_t i = 0; clock && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i], clock) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void set_units(
+	struct local_table *table, const struct tdm_exchange_log_info *info, enum tdm_side side)
+{
+	const double trace_ns =
+		1e9 / (double)(side == TDM_SIDE_HOST ? info->host_unit_hz : info->guest_unit_hz);
+	const double tick_ns = trace_ns > COARSE_NS ? trace_ns : 0;
+
+	/* Of the guest from trace to raw, of the host from raw to trace; raw is in ns. */
+	table->own_unit_ns = side == TDM_SIDE_HOST ? 1 : trace_ns;
+	table->other_unit_ns = side == TDM_SIDE_HOST ? trace_ns : 1;
+	table->own_tick_ns = side == TDM_SIDE_HOST ? 0 : tick_ns;
+	table->other_tick_ns = side == TDM_SIDE_HOST ? tick_ns : 0;
 }
 
 static int compare_readings(const void *a, const void *b)
@@ -55,12 +101,13 @@ static void add_exchange(const struct local_table *table, enum tdm_side side,
 		is_host ? trace->host_got : raw->guest_sent };
 
 	for (size_t i = 0; i < 2; i++) {
-		const double at = relative(own[i], table->own_origin);
-		const double gap = relative(other[i], table->other_origin) - at;
+		const double at = local_own_ns(table, own[i]);
+		const double gap =
+			relative(other[i], table->other_origin, table->other_unit_ns) - at;
 		/* First the one that was read earlier: its reading is passed when the other one is made. */
-		const struct reading reading = {
-			.own = at, .low = i == 0 ? gap : -INFINITY, .high = i == 0 ? INFINITY : gap
-		};
+		const struct reading reading = { .own = at,
+			.low = i == 0 ? gap - table->own_tick_ns : -INFINITY,
+			.high = i == 0 ? INFINITY : gap + table->other_tick_ns };
 
 		readings[(*count)++] = reading;
 	}
@@ -71,13 +118,15 @@ static void add_local(const struct local_table *table, enum tdm_side side,
 {
 	const uint64_t own = side == TDM_SIDE_HOST ? record->raw : record->trace;
 	const uint64_t other = side == TDM_SIDE_HOST ? record->trace : record->raw;
-	const double at = relative(own, table->own_origin);
-	const double gap = relative(other, table->other_origin) - at;
+	const double at = local_own_ns(table, own);
+	const double gap = relative(other, table->other_origin, table->other_unit_ns) - at;
 	/* The whole width to either side: whether raw is the middle or the first read, it holds. */
 	const double width = (double)record->width + 1;
 
-	readings[(*count)++] =
-		(struct reading){ .own = at, .low = gap - width, .high = gap + width };
+	/* A clock that counts in steps is somewhere behind the last one. */
+	readings[(*count)++] = (struct reading){ .own = at,
+		.low = gap - width - table->own_tick_ns,
+		.high = gap + width + table->other_tick_ns };
 }
 
 static bool add_cell(struct local_table *table, const struct local_cell *cell)
@@ -156,7 +205,11 @@ static bool find_bends(struct local_table *table)
 	const double usual = count ? order_nth(slopes, count, count / 2) : 0;
 
 	for (size_t i = 0; i < count; i++) {
-		table->jumps[i] = fabs(slope(table, i) - usual) > JUMP_RATE;
+		const struct local_cell *a = &table->cells[i];
+		const double open =
+			(a[1].high - a[1].low + a->high - a->low) / 2 / (a[1].own - a->own);
+
+		table->jumps[i] = fabs(slope(table, i) - usual) > JUMP_RATE + 2 * open;
 		table->jump_count += table->jumps[i];
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -195,8 +248,13 @@ bool local_build(struct local_table *table, const struct tdm_exchange_log *log, 
 	bool good = readings != NULL;
 	bool has_origin = false;
 
+	const struct tdm_exchange_log_info info = tdm_exchange_log_get_info(log);
+	const bool has_readings =
+		!is_marker(side == TDM_SIDE_HOST ? info.host_clock : info.guest_clock);
+
 	*table = (struct local_table){ 0 };
 	*usable = false;
+	set_units(table, &info, side);
 	for (size_t i = 0; good && i < record_count; i++) {
 		const struct tdm_exchange_record *record = &records[i];
 
@@ -210,7 +268,9 @@ bool local_build(struct local_table *table, const struct tdm_exchange_log *log, 
 			table->other_origin = side == TDM_SIDE_HOST ? record->trace.host_sent
 								    : record->raw.guest_got;
 		}
-		add_exchange(table, side, record, readings, &count);
+		if (has_readings) {
+			add_exchange(table, side, record, readings, &count);
+		}
 	}
 	for (size_t i = 0; good && has_origin && i < local_count; i++) {
 		if (locals[i].side == side) {
@@ -258,14 +318,8 @@ static size_t find_interval(const struct local_table *table, double own)
 	return low;
 }
 
-double local_at(const struct local_table *table, double own, double *minus, double *plus)
+static double place(const struct local_table *table, double own, double *minus, double *plus)
 {
-	*minus = 0;
-	*plus = 0;
-	if (table->is_identity) {
-		return own;
-	}
-
 	const struct local_cell *first = &table->cells[0];
 	const struct local_cell *last = &table->cells[table->count - 1];
 
@@ -309,4 +363,21 @@ double local_at(const struct local_table *table, double own, double *minus, doub
 		*plus = half + most;
 	}
 	return own + gap;
+}
+
+double local_at(const struct local_table *table, double own, double *minus, double *plus)
+{
+	*minus = 0;
+	*plus = 0;
+	if (table->is_identity) {
+		return own;
+	}
+
+	/* A stamp of a clock that counts in steps is of any time within its step: its middle stands for it. */
+	const double half = table->own_tick_ns / 2;
+	const double other = place(table, own, minus, plus) + half;
+
+	*minus += half + table->other_tick_ns;
+	*plus += half + table->other_tick_ns;
+	return other;
 }

@@ -9,8 +9,9 @@
 
 #include <stdbool.h>
 #include <tandem/exchange.h>
+#include <tandem/wide.h>
 
-/* What one moment says: other - own lies in [low, high] at reading own. ns; own is relative to the table's origin. */
+/* What one moment says: other - own lies in [low, high] at own. All in ns; own is relative to the table's origin. */
 struct local_cell {
 	double own;
 	double low, high;
@@ -18,7 +19,9 @@ struct local_cell {
 
 struct local_table {
 	bool is_identity;
-	uint64_t own_origin, other_origin;
+	uint64_t own_origin, other_origin; /* readings */
+	double own_unit_ns, other_unit_ns; /* of readings */
+	double own_tick_ns, other_tick_ns; /* a clock that counts in steps shows the last one; 0 = too fine to matter */
 	struct local_cell *cells;
 	size_t count, room;
 	double *bends; /* for each interval: how far apart the slopes inside it may be */
@@ -34,7 +37,14 @@ bool local_build(struct local_table *table, const struct tdm_exchange_log *log, 
 	bool *usable);
 void local_release(struct local_table *table);
 
-/** The other clock's reading, and how far it may be off; ns. */
+/** A reading of the own clock on the table's axis, and back. */
+double local_own_ns(const struct local_table *table, uint64_t reading);
+tdm_i128 local_own_reading(const struct local_table *table, double own);
+
+/** What the other clock shows where it stands at @p other of its axis. */
+tdm_i128 local_other_reading(const struct local_table *table, double other);
+
+/** The other clock's place on its axis, and how far its reading may be off it; ns. */
 double local_at(const struct local_table *table, double own, double *minus, double *plus);
 
 #endif

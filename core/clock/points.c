@@ -23,6 +23,8 @@ void points_add(struct points *points, const struct estimate *est, uint64_t gues
 		points->at = bigger;
 		points->room = room;
 	}
+	/* The knots' own rounding, which a line through coarse ones must not follow. */
+	points->ripple = est->host_unit_ns > THIN_NS ? 1.5 * est->host_unit_ns : 0;
 	points->at[points->count++] = (struct point){ .guest = guest,
 		.x = place_x(est, guest),
 		.y = y,
@@ -31,7 +33,7 @@ void points_add(struct points *points, const struct estimate *est, uint64_t gues
 }
 
 /* May the points between a and b go, and by how much must the bounds at a and b grow for it? */
-static bool may_skip(const struct point *a, const struct point *b, double *raise)
+static bool may_skip(const struct point *a, const struct point *b, double ripple, double *raise)
 {
 	double needed = 0;
 
@@ -41,7 +43,7 @@ static bool may_skip(const struct point *a, const struct point *b, double *raise
 		const double minus = a->minus + (b->minus - a->minus) * part;
 		const double plus = a->plus + (b->plus - a->plus) * part;
 		const double bound = (p->minus + p->plus) / 2;
-		const double most = fmin(THIN_NS, bound / THIN_PART);
+		const double most = fmax(fmin(THIN_NS, bound / THIN_PART), ripple);
 
 		if (fabs(y - p->y) > most) {
 			return false;
@@ -50,8 +52,9 @@ static bool may_skip(const struct point *a, const struct point *b, double *raise
 			needed, y - minus < p->y - p->minus ? 0 : y - minus - (p->y - p->minus));
 		needed = fmax(needed, p->y + p->plus - (y + plus));
 		/* Nor may a wide neighbour make it wide. */
-		if (needed > bound / THIN_PART + 1 ||
-			minus + plus > (p->minus + p->plus) * (1 + 1.0 / THIN_PART) + 2) {
+		if (needed > bound / THIN_PART + 1 + 2 * ripple ||
+			minus + plus >
+				(p->minus + p->plus) * (1 + 1.0 / THIN_PART) + 2 + 4 * ripple) {
 			return false;
 		}
 	}
@@ -78,20 +81,20 @@ void points_thin(struct points *points)
 			size_t bad = points->count - i;
 
 			for (size_t reach = 2; i + reach < points->count; reach *= 2) {
-				if (!may_skip(&at[i], &at[i + reach], &raise)) {
+				if (!may_skip(&at[i], &at[i + reach], points->ripple, &raise)) {
 					bad = reach;
 					break;
 				}
 				good = reach;
 			}
 			if (bad == points->count - i && good < bad - 1 &&
-				may_skip(&at[i], &at[i + bad - 1], &raise)) {
+				may_skip(&at[i], &at[i + bad - 1], points->ripple, &raise)) {
 				good = bad - 1;
 			}
 			while (bad - good > 1) {
 				const size_t middle = good + (bad - good) / 2;
 
-				if (may_skip(&at[i], &at[i + middle], &raise)) {
+				if (may_skip(&at[i], &at[i + middle], points->ripple, &raise)) {
 					good = middle;
 				} else {
 					bad = middle;
@@ -99,7 +102,7 @@ void points_thin(struct points *points)
 			}
 			next = i + good;
 			raise = 0;
-			(void)may_skip(&at[i], &at[next], &raise);
+			(void)may_skip(&at[i], &at[next], points->ripple, &raise);
 		}
 
 		const double more = fmax(raised, raise);

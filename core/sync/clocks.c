@@ -22,6 +22,7 @@ static const struct {
 	{ "local", TDM_CLOCK_MARKER },
 	{ "global", TDM_CLOCK_MARKER },
 	{ "perf", TDM_CLOCK_MARKER },
+	{ "uptime", TDM_CLOCK_MARKER },
 };
 
 enum tdm_status tdm_clock_by_name(const char *name, enum tdm_clock *clock, struct tdm_error *err)
@@ -30,11 +31,6 @@ enum tdm_status tdm_clock_by_name(const char *name, enum tdm_clock *clock, struc
 	if (strcmp(name, "counter") == 0) {
 		return tdm_fail(err, TDM_ERR_UNSUPPORTED,
 			"clock \"counter\" counts events, it does not tell time");
-	}
-	if (strcmp(name, "uptime") == 0) {
-		/* The kernel stamps in ticks of USER_HZ, whatever its HZ; a bound in microseconds would be a lie. */
-		return tdm_fail(err, TDM_ERR_UNSUPPORTED,
-			"clock \"uptime\" counts in steps of 10 ms; mono_raw is the clock for that");
 	}
 #if !defined(__x86_64__)
 	if (strcmp(name, "x86-tsc") == 0) {
@@ -48,7 +44,7 @@ enum tdm_status tdm_clock_by_name(const char *name, enum tdm_clock *clock, struc
 		}
 	}
 	return tdm_fail(err, TDM_ERR_UNSUPPORTED,
-		"clock \"%.60s\" is not known; wanted mono, mono_raw, boot, tai, real, x86-tsc, local, global or perf",
+		"clock \"%.60s\" is not known; wanted mono, mono_raw, boot, tai, real, x86-tsc, local, global, perf or uptime",
 		name);
 }
 

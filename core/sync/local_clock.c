@@ -152,6 +152,9 @@ enum tdm_status tdm_local_clock_init(struct tdm_local_clock *clock, const char *
 		return status;
 	}
 	clock->raw = tdm_clock_raw_of(clock->trace);
+	/* The kernel stamps in ticks of USER_HZ, whatever its own HZ. */
+	clock->tick_ns =
+		strcmp(name, "uptime") == 0 ? 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK) : 1;
 	if (clock->trace == TDM_CLOCK_MARKER) {
 		struct tdm_sandwich sandwich;
 
@@ -165,6 +168,11 @@ enum tdm_status tdm_local_clock_init(struct tdm_local_clock *clock, const char *
 		}
 	}
 	return status;
+}
+
+uint64_t tdm_local_clock_hz(const struct tdm_local_clock *clock)
+{
+	return clock->trace == TDM_CLOCK_TSC ? tdm_clock_tsc_hz() : 1000000000 / clock->tick_ns;
 }
 
 void tdm_local_clock_release(struct tdm_local_clock *clock)
@@ -187,7 +195,8 @@ enum tdm_status tdm_local_clock_sample(
 	const enum tdm_status status = marker_sample(clock->marker, sandwich, err);
 
 	if (status == TDM_OK) {
-		clock->marker_offset = sandwich->inner - sandwich->outer;
+		clock->marker_raw = sandwich->outer;
+		clock->marker_trace = sandwich->inner;
 	}
 	return status;
 }

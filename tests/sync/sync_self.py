@@ -69,8 +69,19 @@ def main():
         if os.uname().machine == "x86_64":
             check("tsc", unix, out, "-C", "x86-tsc", "--no-kvm")
         if os.path.exists("/sys/kernel/tracing/trace_marker"):
-            log, _ = check("local", unix, out, "-C", "local")
-            assert sum(line.startswith("l g ") for line in log) >= 3, "the agent wrote no markers"
+            for clock in ("local", "global", "perf", "uptime"):
+                log, told = check(clock, unix, out, "-C", clock)
+                assert sum(line.startswith("l g ") for line in log) >= 3, f"{clock}: the agent wrote no markers"
+                assert sum(line.startswith("l h ") for line in log) >= 3, f"{clock}: no markers here"
+                assert "through raw clocks" in told, told
+            # Counts ticks of 10 ms: the relation is in them, and known to some of them.
+            corrections = t.Corrections(os.path.join(out, "uptime", "web.corrections"))
+            hz = os.sysconf("SC_CLK_TCK")
+            assert any(line.startswith("host ") and line.endswith(f" clock uptime unit-hz {hz}") for line in corrections.lines)
+            assert all(0 < minus < 10 and 0 < plus < 10 for _, _, minus, plus in corrections.knots()), corrections.lines
+            with open("/proc/uptime") as f:
+                now = float(f.read().split()[0]) * hz
+            assert all(now - 100 * hz < knot[0] <= now + 300 for knot in corrections.knots()), (now, corrections.knots())
             assert not [i for i in os.listdir("/sys/kernel/tracing/instances") if i.endswith("-clock")], \
                 "an instance for markers was left behind"
         log, _ = check("kernel", agent.tcp(), out, "--stamps", "kernel")
@@ -92,7 +103,7 @@ def main():
         assert status == 1 and "--force" in errors
         # What no run could ever do is a matter of usage.
         for wrong in (["--guest", "a=foo:1"], ["--guest", "a=tcp:127.0.0.1:99999"],
-                      ["--guest", f"a={unix}", "-C", "uptime"]):
+                      ["--guest", f"a={unix}", "-C", "counter"]):
             status, _, errors, _ = t.sync(os.path.join(out, "usage"), *wrong, "--", "true")
             assert status == 2 and "--help" in errors, (wrong, status, errors)
             assert not os.path.exists(os.path.join(out, "usage")), "a directory in spite of wrong usage"

@@ -13,9 +13,13 @@ struct tdm_marker; /* opaque: numbered markers in a trace instance of its own */
 struct tdm_local_clock {
 	enum tdm_clock trace;
 	enum tdm_clock raw;
-	struct tdm_marker *marker; /* only for TDM_CLOCK_MARKER; owned */
-	uint64_t marker_offset;    /* trace less raw at the last marker, modulo 2^64 */
+	struct tdm_marker *marker;         /* only for TDM_CLOCK_MARKER; owned */
+	uint64_t tick_ns;                  /* of a marker clock: 1, or what "uptime" counts in */
+	uint64_t marker_raw, marker_trace; /* at the last marker */
 };
+
+/** The trace clock's units in a second. */
+uint64_t tdm_local_clock_hz(const struct tdm_local_clock *clock);
 
 /**
  * Prepares a clock by its ftrace name. A marker clock makes a trace instance, so it needs tracefs and its permission.
@@ -42,14 +46,19 @@ struct tdm_reading {
 	uint64_t raw, trace;
 };
 
-/** The trace clock at a raw reading: another clock's reading, or (marker) by the offset of the last sample. */
+/** The trace clock at a raw reading: another clock's reading, or (marker) what follows from the last sample. */
 static inline uint64_t tdm_local_clock_trace(const struct tdm_local_clock *clock, uint64_t raw)
 {
 	if (clock->trace == clock->raw) {
 		return raw;
 	}
-	return clock->trace == TDM_CLOCK_MARKER ? raw + clock->marker_offset
-						: tdm_clock_read(clock->trace);
+	if (clock->trace != TDM_CLOCK_MARKER) {
+		return tdm_clock_read(clock->trace);
+	}
+
+	const uint64_t since_ns = raw - clock->marker_raw;
+
+	return clock->marker_trace + (clock->tick_ns > 1 ? since_ns / clock->tick_ns : since_ns);
 }
 
 /** After an arrival: raw first, so that it is the outermost. */
