@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <tandem/text.h>
 #include <tandem/timeline.h>
+#include <tandem/wide.h>
 #include <unistd.h>
 
 #define NS_PER_S  INT64_C(1000000000)
@@ -159,7 +160,11 @@ static enum tdm_status open_machine(
 		if (metadata.clock_count) {
 			const struct tsdl_clock *clock = &metadata.clocks[0];
 
-			machine->epoch_ns = (int64_t)((uint64_t)clock->offset +
+			/* The offset counts cycles; modulo 2^64, whatever a file says. */
+			const tdm_i128 cycles_ns = (tdm_i128)clock->offset * NS_PER_S /
+						   (clock->freq_hz ? clock->freq_hz : NS_PER_S);
+
+			machine->epoch_ns = (int64_t)((uint64_t)cycles_ns +
 						      (uint64_t)clock->offset_s * NS_PER_S);
 			snprintf(machine->uuid, sizeof(machine->uuid), "%s",
 				clock->uuid ? clock->uuid : "");
@@ -316,6 +321,7 @@ static enum tdm_status write_metadata(struct ctf_job *job, struct ctf_machine *m
 	changes->env = env;
 	changes->env_count = is_kernel ? 7 : 6;
 	changes->as_kernel = is_kernel;
+	changes->makes_absolute = job->count > 1;
 	changes->clock_uuid = *machine->new_uuid ? machine->new_uuid : NULL;
 	convert_ctf_join(path, dir, "metadata");
 	status = tdm_ctf_rewrite(path, text, changes, &out, &job->err);
@@ -346,10 +352,17 @@ static enum tdm_status convert_trace(
 	if (status == TDM_OK && machine->timeline && !is_shift(machine, &metadata, &offset)) {
 		/* Through the graph: what it reads has no empty packets, and what it writes is rewritten too. */
 		struct tsdl_metadata written;
+		char by_hand[32];
+
+		/* Without a file the timeline is an offset, which the filter takes as a text. */
+		snprintf(by_hand, sizeof(by_hand), "offset:%" PRId64,
+			tdm_timeline_is_constant(machine->timeline, &offset) ? offset : 0);
 
 		machine->through_graph = true;
 		status = convert_ctf_graph(job->command, from, to,
-			&(struct convert_ctf_filter){ .corrections = machine->corrections,
+			&(struct convert_ctf_filter){ .corrections = machine->corrections
+									     ? machine->corrections
+									     : by_hand,
 				.guest = machine->name,
 				.epoch_ns = epoch_of(job, machine) },
 			&machine->report, &metadata, &job->err);

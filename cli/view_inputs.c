@@ -26,12 +26,17 @@ static enum tdm_status find_kind(struct view_input *input, struct tdm_error *err
 		input->kind = VIEW_LIVE_TANDEM;
 		return TDM_OK;
 	}
+	/* "perf record --threads" makes a folder too. */
+	if (tdm_trace_probe(input->path) == TDM_FORMAT_PERF) {
+		input->kind = VIEW_PERF;
+		return TDM_OK;
+	}
 	if (stat(input->path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		input->kind = VIEW_CTF;
 		return TDM_OK;
 	}
 	/* What cannot be opened is left to the source, whose message says why. */
-	input->kind = tdm_trace_probe(input->path) == TDM_FORMAT_PERF ? VIEW_PERF : VIEW_TRACEDAT;
+	input->kind = VIEW_TRACEDAT;
 	if (access(input->path, R_OK) == 0 && tdm_trace_probe(input->path) == TDM_FORMAT_UNKNOWN) {
 		return tdm_fail(err, TDM_ERR_FORMAT,
 			"%s: neither trace.dat nor perf.data, nor a directory with CTF in it",

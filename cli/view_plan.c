@@ -66,7 +66,8 @@ static enum tdm_status find_epoch(struct plan *plan, struct tdm_error *err)
 				plan->epoch_ns = clock.epoch_ns;
 				plan->epoch_dir = input->path;
 			}
-			return status;
+			/* A session of which nothing is written yet has no clock to tell, and no event to place. */
+			return status == TDM_END ? TDM_OK : status;
 		}
 	}
 	for (size_t i = 0; i < plan->inputs->count; i++) {

@@ -114,7 +114,7 @@ struct rewriter {
 	struct word key;   /* the word before "=", inside the block */
 	bool awaits_value; /* "=" was seen */
 	bool in_packet_context;
-	bool has_offset, has_clock;
+	bool has_offset, has_absolute, has_clock;
 	bool skips_clock;       /* inside a clock that is left out */
 	struct word clock_name; /* of the first clock, without quotes */
 	uint64_t
@@ -160,6 +160,11 @@ static bool put_value(struct rewriter *re, struct word old)
 	}
 	if (re->block == BLOCK_CLOCK && changes->sets_offset && word_is(re->key, "offset_s")) {
 		put_text(re, "0");
+		return true;
+	}
+	if (re->block == BLOCK_CLOCK && changes->makes_absolute && word_is(re->key, "absolute")) {
+		put_text(re, "TRUE");
+		re->has_absolute = true;
 		return true;
 	}
 	if (re->block == BLOCK_EVENT && changes->as_kernel && word_is(re->key, "name") &&
@@ -248,6 +253,9 @@ static void close_block(struct rewriter *re)
 				re->changes->clock_offset_ns);
 			put_text(re, line);
 		}
+		if (re->changes->makes_absolute && !re->has_absolute) {
+			put_text(re, "\tabsolute = TRUE;\n");
+		}
 	} else if (re->block == BLOCK_ENV) {
 		put_env(re);
 	}
@@ -291,6 +299,7 @@ static void take_word(struct rewriter *re, struct word word, enum block *named)
 		if (re->depth++ == 0) {
 			re->block = *named;
 			re->has_offset = false;
+			re->has_absolute = false;
 			re->in_packet_context = false;
 		}
 	} else if (byte == '}') {

@@ -12,6 +12,7 @@ struct tdm_ctf_changes {
 	bool sets_offset;
 	int64_t clock_offset_ns; /* for clocks of 1 GHz */
 	const char *clock_uuid;  /* NULL: stays */
+	bool makes_absolute;     /* clocks say that they are set: babeltrace2 merges no others */
 	/* System calls that were recorded in user space become the kernel's: "tandem:syscall_..." loses its prefix, vtid and
 	 * vpid become tid and pid, the environment says what a kernel tracer's would. */
 	bool as_kernel;

@@ -378,6 +378,14 @@ enum tdm_status tsdl_parse(const char *path, const uint8_t *bytes, size_t size,
 		bytes = text.bytes;
 		size = text.size;
 	}
+	/* A text sequence of JSON: what LTTng writes from 2.15 on where nobody asks for 1.8. */
+	if (size && (bytes[0] == 0x1e || bytes[0] == '{')) {
+		tdm_buffer_release(&text);
+		return tdm_fail(err, TDM_ERR_UNSUPPORTED,
+			"%s: CTF 2, wanted CTF 1.8: babeltrace2 2.1 converts it (-o ctf, parameter ctf-version=\"1\"), LTTng "
+			"records 1.8 when its session is created with --trace-format=ctf-1.8",
+			path);
+	}
 	metadata->has_signature = size >= 10 && memcmp(bytes, "/* CTF 1.8", 10) == 0;
 	parser.lexer = (struct tsdl_lexer){ .at = (const char *)bytes,
 		.end = (const char *)bytes + size,

@@ -19,7 +19,7 @@ struct search {
 	bool found, exact; /* exact: the clock with host_uuid */
 	bool differ;
 	int64_t epoch_ns;
-	unsigned int traces;
+	unsigned int traces, without_streams;
 	char last_fault[256];
 };
 
@@ -133,10 +133,16 @@ static bool ask_trace(
 
 	if (!graph || !params ||
 		bt_graph_add_source_component(graph, source_class, "host", params,
-			BT_LOGGING_LEVEL_NONE, &source) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
-		bt_component_source_get_output_port_count(source) == 0 ||
-		bt_graph_add_simple_sink_component(graph, "end", NULL, consume, NULL, &sink,
-			&end) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
+			BT_LOGGING_LEVEL_NONE, &source) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
+		goto out;
+	}
+	if (bt_component_source_get_output_port_count(source) == 0) {
+		search->without_streams++;
+		good = true;
+		goto out;
+	}
+	if (bt_graph_add_simple_sink_component(graph, "end", NULL, consume, NULL, &sink, &end) !=
+		BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
 		goto out;
 	}
 	if (bt_graph_connect_ports(graph,
@@ -152,6 +158,18 @@ out:
 	/* Whatever failed is told by our own message. */
 	bt_current_thread_clear_error();
 	return good;
+}
+
+/* CTF 2 has metadata of JSON; babeltrace2 reads it from 2.1 on. */
+static bool is_ctf_2(const char *metadata_path)
+{
+	FILE *const file = fopen(metadata_path, "rbe");
+	const int first = file ? getc(file) : EOF;
+
+	if (file) {
+		fclose(file);
+	}
+	return first == 0x1e || first == '{';
 }
 
 static void walk(struct search *search, const bt_component_class_source *source_class,
@@ -171,7 +189,8 @@ static void walk(struct search *search, const bt_component_class_source *source_
 		search->traces++;
 		if (!ask_trace(search, source_class, dir)) {
 			snprintf(search->last_fault, sizeof(search->last_fault),
-				"%.200s cannot be read as CTF", dir);
+				"%.200s cannot be read as CTF%s", dir,
+				is_ctf_2(path) ? " 1.8: it is CTF 2, for babeltrace2 2.1" : "");
 		}
 		return;
 	}
@@ -219,6 +238,9 @@ enum tdm_status flt_host_clock_epoch(
 		walk(&search, source_class, dir, 0);
 	}
 	bt_plugin_put_ref(ctf);
+	if (!search.found && search.traces && search.without_streams == search.traces) {
+		return tdm_fail(err, TDM_END, "host-clock: nothing is recorded in %s", dir);
+	}
 	if (!search.found) {
 		return tdm_fail(err, TDM_ERR_FORMAT, "host-clock: no trace with a clock in %s%s%s",
 			dir, search.last_fault[0] ? ": " : "", search.last_fault);

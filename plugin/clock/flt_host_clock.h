@@ -21,6 +21,7 @@ struct flt_host_clock {
  * @param dir        A trace directory, or one above several, as LTTng lays them out.
  * @param host_uuid  Which clock is meant where there are several; NULL or not found: the first.
  * @param clock      Receives it.
+ * @retval TDM_END  Nothing was recorded yet, or nothing at all: the traces there have no stream, so no clock is seen.
  * @retval TDM_ERR_IO, TDM_ERR_FORMAT  No trace there, or none that can be read; @p err says which and why.
  */
 enum tdm_status flt_host_clock_epoch(const char *dir, const char *host_uuid,
