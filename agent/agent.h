@@ -19,7 +19,9 @@ enum {
 	AGENT_SESSION_MAX = 4096,   /* a trace takes one for each CPU and one */
 	AGENT_UNPROVEN_MAX = 64,    /* sessions of peers that nothing is known of */
 	AGENT_EVICT_IDLE_MS = 5000, /* of those, one that was silent so long makes room */
-	AGENT_SESSION_IDLE_MS = 90000
+	AGENT_SESSION_IDLE_MS = 90000,
+	AGENT_TRACECMD_MAX =
+		32 /* sessions of trace-cmd, those included that have not said what they want */
 };
 
 enum agent_peer_state {
@@ -41,7 +43,8 @@ struct agent_peer {
 	_Atomic uint64_t active_ns;
 	uint64_t arrived_ns;
 	pthread_t thread;
-	int fd; /* the link's, for shutdown() from the loop */
+	int fd;           /* the link's, for shutdown() from the loop */
+	bool is_tracecmd; /* speaks trace-cmd's protocol: no link */
 	struct tdm_buffer open_body;
 };
 
@@ -56,7 +59,7 @@ struct agent {
 	int listeners[AGENT_LISTEN_MAX];
 	struct agent_peer *first, *last;
 	struct stream_list streams;
-	unsigned int greeting_count, session_count, unproven_count;
+	unsigned int greeting_count, session_count, unproven_count, tracecmd_count;
 	/* Peers' faults are said at most so often: a flood of them must not fill the log. */
 	struct tdm_log_limit log_limit;
 };
@@ -73,6 +76,9 @@ void agent_log_peer(struct agent *agent, const struct agent_peer *peer, const ch
 
 /** Takes a connection into the loop. */
 void agent_peer_add(struct agent *agent, int fd, const struct tdm_peer *who);
+
+/** Takes a connection for trace-cmd's protocol and starts its thread, where its peer may have it. */
+void agent_peer_add_tracecmd(struct agent *agent, int fd, const struct tdm_peer *who);
 
 /** Goes on with a greeting whose socket is readable. */
 void agent_peer_greet(struct agent_peer *peer);
@@ -99,5 +105,8 @@ enum tdm_status agent_exchange_session(
 /* agent_stream.c: the sessions of purpose stream, control and pages, each in its thread. */
 enum tdm_status agent_stream_session(
 	struct agent_peer *peer, const struct tdm_open *open, struct tdm_error *err);
+
+/* agent_tracecmd.c: one session of "trace-cmd record -A", in its thread; takes the peer's descriptor. */
+enum tdm_status agent_tracecmd_session(struct agent_peer *peer, struct tdm_error *err);
 
 #endif

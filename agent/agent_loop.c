@@ -28,15 +28,19 @@ void agent_log_peer(struct agent *agent, const struct agent_peer *peer, const ch
 	tdm_log_limited(&agent->log_limit, &agent->log, "%s: %s", peer->who.text, text);
 }
 
-static void accept_peers(struct agent *agent, int listener)
+static void accept_peers(struct agent *agent, unsigned int index)
 {
+	const int listener = agent->listeners[index];
+
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		struct tdm_peer who;
 		struct tdm_error err;
 		int fd;
 		const enum tdm_status status = tdm_socket_accept(listener, &fd, &who, &err);
 
-		if (status == TDM_OK) {
+		if (status == TDM_OK && agent->options->listen[index].is_tracecmd) {
+			agent_peer_add_tracecmd(agent, fd, &who);
+		} else if (status == TDM_OK) {
 			agent_peer_add(agent, fd, &who);
 		} else if (status == TDM_ERR_NOMEM && agent->greeting_count > 0) {
 			/* No descriptor left: one of those that do nothing makes room. */
@@ -96,7 +100,7 @@ static void serve(struct agent *agent)
 			} else if (source == SOURCE_STEP) {
 				agent_clock_rearm(&agent->clock);
 			} else if (source >= SOURCE_LISTENER && source < SOURCE_PEER) {
-				accept_peers(agent, agent->listeners[source - SOURCE_LISTENER]);
+				accept_peers(agent, (unsigned int)(source - SOURCE_LISTENER));
 			}
 		}
 	}
@@ -122,7 +126,14 @@ static bool listen_everywhere(struct agent *agent)
 		}
 		good++;
 		tdm_address_print(&listen.address, text, sizeof(text));
-		TDM_INFO(&agent->log, "Listening: address=\"%s\"", text);
+		TDM_INFO(&agent->log, "Listening: address=\"%s\"%s", text,
+			listen.is_tracecmd ? ", protocol=trace-cmd" : "");
+		if (listen.is_tracecmd && listen.address.kind == TDM_ADDRESS_TCP &&
+			!tdm_address_is_local(&listen.address)) {
+			TDM_WARNING(&agent->log,
+				"Whoever reaches %s can record what --allow allows: trace-cmd's protocol has no secret",
+				text);
+		}
 	}
 	if (good == 0) {
 		fprintf(stderr, "tandem-agent: no address to listen on\n");

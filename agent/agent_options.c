@@ -10,11 +10,12 @@
 
 enum {
 	DEFAULT_MAX_BUFFER_KIB = 8192,
+	TRACECMD_PORT = 823, /* of trace-cmd's own agent */
 	EXIT_USAGE = 2,
 	OPT_ALLOW = 256,
 	OPT_KEEP_PRIVILEGES,
 	OPT_MAX_BUFFER,
-	OPT_QUIET,
+	OPT_TRACE_CMD,
 	OPT_VERSION
 };
 
@@ -27,6 +28,9 @@ static const char help[] =
 	"      --allow GLOB        events that may be recorded, e.g. \"sched:*\"; may be repeated.\n"
 	"                          Without it the agent records nothing\n"
 	"      --max-buffer-kib N  ring buffer of each CPU that a recording may have (default: 8192)\n"
+	"      --trace-cmd [ADDR]  also serve \"trace-cmd record -A\", at ADDR or a port (default 823). Its protocol\n"
+	"                          has no secret: without ADDR only the host over vsock and root over\n"
+	"                          loopback are served\n"
 	"      --keep-privileges   do not give up capabilities after the start\n"
 	"  -q, --quiet             say errors only\n"
 	"  -h, --help              this text\n"
@@ -39,6 +43,7 @@ static const struct option long_options[] = {
 	{ "allow", required_argument, NULL, OPT_ALLOW },
 	{ "keep-privileges", no_argument, NULL, OPT_KEEP_PRIVILEGES },
 	{ "max-buffer-kib", required_argument, NULL, OPT_MAX_BUFFER },
+	{ "trace-cmd", optional_argument, NULL, OPT_TRACE_CMD },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -67,6 +72,39 @@ static int add_listen(struct agent_options *options, const char *text, bool is_d
 	return -1;
 }
 
+/* NULL and a port alone: vsock and the loopback addresses. */
+static int add_tracecmd(struct agent_options *options, const char *text)
+{
+	static const char *const defaults[] = { "vsock:any", "tcp:127.0.0.1", "tcp:[::1]" };
+	const unsigned int first = options->listen_count;
+	const bool is_port = !text || text[strspn(text, "0123456789")] == '\0';
+	const unsigned long port = text && is_port ? strtoul(text, NULL, 10) : TRACECMD_PORT;
+	int status = -1;
+
+	if (port == 0 || port > 65535) {
+		return usage_fault("--trace-cmd: wanted an address or a port from 1 to 65535");
+	}
+	if (!is_port) {
+		status = add_listen(options, text, false);
+	}
+	for (size_t i = 0; is_port && status < 0 && i < sizeof(defaults) / sizeof(defaults[0]);
+		i++) {
+		status = add_listen(options, defaults[i], true);
+	}
+	for (unsigned int i = first; i < options->listen_count; i++) {
+		struct agent_listen *listen = &options->listen[i];
+
+		if (listen->address.kind == TDM_ADDRESS_UNIX) {
+			return usage_fault("--trace-cmd: trace-cmd speaks TCP and vsock only");
+		}
+		listen->is_tracecmd = true;
+		if (listen->address.port == TDM_DEFAULT_PORT) {
+			listen->address.port = (uint32_t)port;
+		}
+	}
+	return status;
+}
+
 /* Whoever can reach an address from outside must be kept out by a secret. */
 static int check_trust(const struct agent_options *options)
 {
@@ -74,8 +112,9 @@ static int check_trust(const struct agent_options *options)
 		const struct tdm_address *address = &options->listen[i].address;
 		char text[320], line[450];
 
-		if (address->kind == TDM_ADDRESS_TCP && !tdm_address_is_local(address) &&
-			!options->secret.is_set) {
+		/* Where trace-cmd is served outside it was asked for in so many words. */
+		if (address->kind == TDM_ADDRESS_TCP && !options->listen[i].is_tracecmd &&
+			!tdm_address_is_local(address) && !options->secret.is_set) {
 			tdm_address_print(address, text, sizeof(text));
 			snprintf(line, sizeof(line),
 				"%s can be reached from other machines: --secret-file is needed",
@@ -97,7 +136,8 @@ static bool parse_buffer(const char *text, uint32_t *kib)
 
 int agent_options_parse(struct agent_options *options, int argc, char **argv)
 {
-	const char *secret_file = NULL;
+	const char *secret_file = NULL, *tracecmd;
+	bool has_listen = false;
 	int status = -1;
 	int letter;
 
@@ -107,6 +147,7 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 		(letter = getopt_long(argc, argv, "l:s:qh", long_options, NULL)) != -1) {
 		switch (letter) {
 		case 'l':
+			has_listen = true;
 			status = add_listen(options, optarg, false);
 			break;
 		case 's':
@@ -122,6 +163,14 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 			if (!parse_buffer(optarg, &options->max_buffer_kib)) {
 				return usage_fault("--max-buffer-kib: wanted 8 to 4194304");
 			}
+			break;
+		case OPT_TRACE_CMD:
+			/* An address in the next argument, too: no other argument is taken. */
+			tracecmd = optarg;
+			if (!tracecmd && optind < argc && argv[optind][0] != '-') {
+				tracecmd = argv[optind++];
+			}
+			status = add_tracecmd(options, tracecmd);
 			break;
 		case OPT_KEEP_PRIVILEGES:
 			options->keep_privileges = true;
@@ -142,7 +191,7 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 	if (status < 0 && optind < argc) {
 		status = usage_fault("no arguments are wanted");
 	}
-	if (status < 0 && options->listen_count == 0) {
+	if (status < 0 && !has_listen) {
 		add_listen(options, "vsock:any", true);
 		add_listen(options, "tcp:127.0.0.1", true);
 		add_listen(options, "tcp:[::1]", true);

@@ -17,7 +17,8 @@ enum {
 /* One --listen. */
 struct agent_listen {
 	struct tdm_address address;
-	bool is_default; /* not asked for: may fail where the machine has no such thing */
+	bool is_default;  /* not asked for: may fail where the machine has no such thing */
+	bool is_tracecmd; /* speaks the protocol of trace-cmd's agent */
 };
 
 struct agent_options {

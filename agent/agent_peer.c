@@ -137,18 +137,23 @@ void agent_peer_add(struct agent *agent, int fd, const struct tdm_peer *who)
 	agent->greeting_count++;
 }
 
+static enum tdm_status run_opened(struct agent_peer *peer, struct tdm_error *err)
+{
+	struct tdm_open open;
+	const enum tdm_status status =
+		tdm_open_get(peer->open_body.bytes, peer->open_body.size, &open, err);
+
+	return status == TDM_OK ? find_rule(open.purpose)->run(peer, &open, err) : status;
+}
+
 static void *session_main(void *user)
 {
 	struct agent_peer *peer = user;
 	struct agent *agent = peer->agent;
 	struct tdm_error err = { 0 };
-	struct tdm_open open;
-	enum tdm_status status =
-		tdm_open_get(peer->open_body.bytes, peer->open_body.size, &open, &err);
+	const enum tdm_status status =
+		peer->is_tracecmd ? agent_tracecmd_session(peer, &err) : run_opened(peer, &err);
 
-	if (status == TDM_OK) {
-		status = find_rule(open.purpose)->run(peer, &open, &err);
-	}
 	if (status != TDM_OK && status != TDM_END) {
 		agent_log_peer(agent, peer, err.text);
 	}
@@ -212,15 +217,10 @@ static const char *refuse_open(
 	return NULL;
 }
 
-static bool start_session(struct agent_peer *peer, const struct tdm_frame *frame)
+static bool start_thread(struct agent_peer *peer)
 {
-	struct agent *agent = peer->agent;
 	pthread_attr_t attr;
 
-	if (tdm_buffer_append(&peer->open_body, frame->body, frame->size_bytes) != TDM_OK) {
-		return false;
-	}
-	epoll_ctl(agent->epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);
 	peer->state = PEER_SESSION;
 	peer->active_ns = tdm_now_ns();
 	pthread_attr_init(&attr);
@@ -229,7 +229,18 @@ static bool start_session(struct agent_peer *peer, const struct tdm_frame *frame
 	const int failure = pthread_create(&peer->thread, &attr, session_main, peer);
 
 	pthread_attr_destroy(&attr);
-	if (failure != 0) {
+	return failure == 0;
+}
+
+static bool start_session(struct agent_peer *peer, const struct tdm_frame *frame)
+{
+	struct agent *agent = peer->agent;
+
+	if (tdm_buffer_append(&peer->open_body, frame->body, frame->size_bytes) != TDM_OK) {
+		return false;
+	}
+	epoll_ctl(agent->epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);
+	if (!start_thread(peer)) {
 		peer->state = PEER_GREETING;
 		return false;
 	}
@@ -237,6 +248,56 @@ static bool start_session(struct agent_peer *peer, const struct tdm_frame *frame
 	agent->session_count++;
 	agent->unproven_count += !agent_peer_may_trace(peer);
 	return true;
+}
+
+/*
+ * The protocol proves nothing, so the place has to: the host of vsock, root on this machine, or whoever reaches an address
+ * that the command line opened for it. NULL: it may.
+ */
+static const char *refuse_tracecmd(const struct agent *agent, const struct tdm_peer *who)
+{
+	enum {
+		HOST_CID = 2
+	};
+
+	uint32_t uid = 0;
+
+	if (agent->tracecmd_count >= AGENT_TRACECMD_MAX) {
+		return "too many sessions of trace-cmd";
+	}
+	if (who->kind == TDM_ADDRESS_VSOCK) {
+		return who->cid == HOST_CID ? NULL : "trace-cmd is served to the host only";
+	}
+	if (who->is_loopback && !(tdm_socket_loopback_uid(who, &uid) && uid == 0)) {
+		return "trace-cmd is served to root only on this machine";
+	}
+	return NULL;
+}
+
+void agent_peer_add_tracecmd(struct agent *agent, int fd, const struct tdm_peer *who)
+{
+	struct agent_peer *peer = calloc(1, sizeof(*peer));
+	const char *reason = refuse_tracecmd(agent, who);
+
+	if (!peer) {
+		close(fd);
+		return;
+	}
+	*peer = (struct agent_peer){ .agent = agent, .who = *who, .fd = fd, .is_tracecmd = true };
+	/* May do what this protocol can: nothing else looks at it. */
+	peer->is_trusted = true;
+	if (reason) {
+		agent_log_peer(agent, peer, reason);
+	} else if (start_thread(peer)) {
+		peer->previous = agent->last;
+		*(agent->last ? &agent->last->next : &agent->first) = peer;
+		agent->last = peer;
+		agent->session_count++;
+		agent->tracecmd_count++;
+		return;
+	}
+	close(fd);
+	free(peer);
 }
 
 void agent_peer_greet(struct agent_peer *peer)
@@ -305,6 +366,7 @@ void agent_peer_reap(struct agent *agent)
 		if (peer->state == PEER_OVER) {
 			pthread_join(peer->thread, NULL);
 			agent->session_count--;
+			agent->tracecmd_count -= peer->is_tracecmd;
 			agent->unproven_count -= !agent_peer_may_trace(peer);
 			free_peer(peer);
 		}

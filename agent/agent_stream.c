@@ -280,8 +280,13 @@ static enum tdm_status page_session(struct agent_peer *peer, const struct tdm_op
 	}
 	tdm_buffer_release(&body);
 	if (status == TDM_OK) {
-		status =
-			ring_tap_run(session, peer->link, (uint32_t)cpu, peer->agent->stop_fd, err);
+		uint8_t key[TDM_KEY_BYTES];
+
+		if (session->sealed) {
+			tdm_link_derive(peer->link, TDM_ROLE_SERVER, "pages", key);
+		}
+		status = ring_tap_run(session, tdm_link_fd(peer->link),
+			session->sealed ? key : NULL, (uint32_t)cpu, peer->agent->stop_fd, err);
 	}
 	if (status != TDM_OK) {
 		stream_session_abort(streams, session);

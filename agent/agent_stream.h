@@ -67,12 +67,13 @@ void stream_session_leave(struct stream_list *list, struct stream_session *sessi
 /* ring_tap.c */
 
 /**
- * Sends the pages of a CPU until the session stops: in its own thread, on a socket behind OPENED.
+ * Sends the pages of a CPU until the session stops: in its own thread, on a socket that carries nothing else any more.
  *
- * @param link     Borrowed; its frames are over.
+ * @param fd       Borrowed; finished at the end.
+ * @param key      To seal them with; NULL = they go bare. Borrowed.
  * @param stop_fd  Readable when the agent ends.
  */
-enum tdm_status ring_tap_run(struct stream_session *session, struct tdm_link *link, uint32_t cpu,
-	int stop_fd, struct tdm_error *err);
+enum tdm_status ring_tap_run(struct stream_session *session, int fd, const uint8_t *key,
+	uint32_t cpu, int stop_fd, struct tdm_error *err);
 
 #endif

@@ -125,10 +125,8 @@ static enum tdm_status send_rest(struct ring_tap *tap, struct tdm_error *err)
 	return tap->seal ? send_sealed(tap, 0, true, err) : TDM_OK;
 }
 
-static enum tdm_status prepare(struct ring_tap *tap, struct tdm_link *link, struct tdm_error *err)
+static enum tdm_status prepare(struct ring_tap *tap, const uint8_t *key, struct tdm_error *err)
 {
-	uint8_t key[TDM_KEY_BYTES];
-
 	tap->page_bytes = tdm_tap_page_bytes(tap->session->tap);
 	tap->room_bytes = TAKE_BYTES - TAKE_BYTES % tap->page_bytes;
 	if (tap->room_bytes == 0) {
@@ -143,10 +141,9 @@ static enum tdm_status prepare(struct ring_tap *tap, struct tdm_link *link, stru
 	if (!tap->ring) {
 		return err->status;
 	}
-	if (!tap->session->sealed) {
+	if (!key) {
 		return TDM_OK;
 	}
-	tdm_link_derive(link, TDM_ROLE_SERVER, "pages", key);
 	tap->seal = tdm_seal_create(key, tap->header);
 	if (!tap->seal) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a seal");
@@ -176,11 +173,11 @@ static bool is_readable(int fd)
 	return poll(&poll_fd, 1, 0) > 0;
 }
 
-enum tdm_status ring_tap_run(struct stream_session *session, struct tdm_link *link, uint32_t cpu,
-	int stop_fd, struct tdm_error *err)
+enum tdm_status ring_tap_run(struct stream_session *session, int fd, const uint8_t *key,
+	uint32_t cpu, int stop_fd, struct tdm_error *err)
 {
-	struct ring_tap tap = { .session = session, .fd = tdm_link_fd(link), .cpu = cpu };
-	enum tdm_status status = prepare(&tap, link, err);
+	struct ring_tap tap = { .session = session, .fd = fd, .cpu = cpu };
+	enum tdm_status status = prepare(&tap, key, err);
 
 	while (status == TDM_OK && session->state <= STREAM_RUNNING && !is_readable(stop_fd)) {
 		wait_for_pages(&tap, stop_fd);

@@ -34,6 +34,9 @@ static enum tdm_status write_at(
 
 enum tdm_status sink_flush(struct byte_sink *sink)
 {
+	if (sink->fd < 0) {
+		return sink->err.status;
+	}
 	if (sink->err.status == TDM_OK && sink->pending.size) {
 		write_at(sink, sink->pending.bytes, sink->pending.size,
 			sink->offset - sink->pending.size);
@@ -47,7 +50,7 @@ void sink_bytes(struct byte_sink *sink, const void *bytes, size_t count)
 	if (sink->err.status != TDM_OK) {
 		return;
 	}
-	if (count >= FLUSH_BYTES) {
+	if (count >= FLUSH_BYTES && sink->fd >= 0) {
 		if (sink_flush(sink) == TDM_OK &&
 			write_at(sink, bytes, count, sink->offset) == TDM_OK) {
 			sink->offset += count;
@@ -107,7 +110,9 @@ void sink_patch_u64(struct byte_sink *sink, uint64_t offset, uint64_t value)
 {
 	const uint64_t ordered = sink->big_endian ? __builtin_bswap64(value) : value;
 
-	if (sink_flush(sink) == TDM_OK) {
+	if (sink->fd < 0 && offset + sizeof(ordered) <= sink->pending.size) {
+		memcpy(sink->pending.bytes + offset, &ordered, sizeof(ordered));
+	} else if (sink_flush(sink) == TDM_OK) {
 		write_at(sink, &ordered, sizeof(ordered), offset);
 	}
 }

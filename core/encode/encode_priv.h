@@ -13,7 +13,7 @@
 
 /* A file that is written front to back, with patches behind; fails once, then stays failed. */
 struct byte_sink {
-	int fd;           /* borrowed */
+	int fd;           /* borrowed; -1 = everything stays in pending */
 	const char *path; /* for messages; borrowed */
 	bool big_endian;
 	uint64_t offset; /* of the next byte in the file, buffered ones counted */
@@ -44,9 +44,17 @@ void put_u64(struct tdm_buffer *out, bool big_endian, uint64_t value, bool *fail
 enum tdm_status copy_pages(struct byte_sink *sink, const struct tdm_page_spool *spool,
 	uint32_t page_bytes, bool compress, uint64_t *written_bytes);
 
-/* One zstd frame as the format wants it: without content size. Empty result on failure. */
-enum tdm_status compress_text(
-	const void *text, size_t text_bytes, struct tdm_buffer *out, struct tdm_error *err);
+/* A way to compress texts. Behind a pointer, so that who writes them plain does without its library. */
+struct text_packer {
+	const char *name; /* as the file's prefix has it */
+	const char *(*version)(void);
+
+	/* One frame as the format wants it: without content size. Empty result on failure. */
+	enum tdm_status (*pack)(
+		const void *text, size_t text_bytes, struct tdm_buffer *out, struct tdm_error *err);
+};
+
+extern const struct text_packer zstd_packer;
 
 /* What the beginning of a file says of the rest. */
 struct prefix_facts {

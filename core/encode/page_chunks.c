@@ -39,7 +39,7 @@ static size_t compress_frame(
 	return ZSTD_compress2(context, out, room, in, size);
 }
 
-enum tdm_status compress_text(
+static enum tdm_status compress_text(
 	const void *text, size_t text_bytes, struct tdm_buffer *out, struct tdm_error *err)
 {
 	const size_t room = ZSTD_compressBound(text_bytes);
@@ -60,6 +60,15 @@ enum tdm_status compress_text(
 		       ? TDM_OK
 		       : tdm_fail(err, status, "cannot compress %zu bytes of metadata", text_bytes);
 }
+
+static const char *zstd_version(void)
+{
+	return ZSTD_versionString();
+}
+
+const struct text_packer zstd_packer = {
+	.name = "zstd", .version = zstd_version, .pack = compress_text
+};
 
 static void *compress_worker(void *argument)
 {

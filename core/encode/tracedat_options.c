@@ -102,6 +102,13 @@ void write_options(struct writer *w)
 {
 	const uint64_t start = w->sink.offset;
 
+	if (w->version == 6) {
+		/* The end mark is the id alone. */
+		put_u16(&w->body, w->sink.big_endian, OPTION_DONE, &w->failed);
+		sink_bytes(&w->sink, w->body.bytes, w->body.size);
+		w->body.size = 0;
+		return;
+	}
 	option_u64(w, OPTION_DONE, 0);
 
 	const uint64_t done_value = start + 16 + w->body.size - 8;
@@ -137,7 +144,8 @@ void write_first_options(struct writer *w)
 	const struct tdm_meta_text *clock = tdm_trace_meta_find(meta, TDM_META_CLOCK);
 	const struct tdm_meta_text *uname_text = tdm_trace_meta_find(meta, TDM_META_UNAME);
 
-	for (enum section_id id = SECTION_HEADER_INFO; id <= SECTION_CMDLINES; id++) {
+	for (enum section_id id = SECTION_HEADER_INFO; w->version > 6 && id <= SECTION_CMDLINES;
+		id++) {
 		option_section(w, id);
 	}
 	if (clock) {

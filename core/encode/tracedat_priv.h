@@ -42,9 +42,10 @@ enum {
 struct writer {
 	const struct tdm_tracedat_plan *plan;
 	struct byte_sink sink;
+	unsigned int version; /* 7; 6 for a beginning only */
 	uint32_t page_bytes;
 	char clock[64];
-	bool compress;
+	const struct text_packer *packer; /* NULL = plain */
 	uint64_t section_offsets[SECTION_CMDLINES + 1];
 	uint64_t first_options_patch, done_patch; /* where the next OPTIONS section's offset goes */
 	struct tdm_buffer body, packed;
@@ -56,8 +57,13 @@ void body_bytes(struct writer *w, const void *bytes, size_t count);
 void body_u32(struct writer *w, uint32_t value);
 void body_u64(struct writer *w, uint64_t value);
 
-/* All sections of texts; remembers where each is. */
+/* The file's prefix, then all sections of texts; remembers where each is. */
+void write_head(struct writer *w);
 void write_texts(struct writer *w);
+
+/* Page size and clock of a file that is made from a plan's meta. */
+enum tdm_status take_meta(struct writer *w, struct tdm_error *err);
+enum tdm_status check_page_size(const struct writer *w, struct tdm_error *err);
 
 /* The options that a machine's own file begins with, and those that are added behind a prefix. */
 void write_first_options(struct writer *w);

@@ -14,8 +14,14 @@ void section_header(struct writer *w, enum section_id id, uint16_t flags, uint64
 static void write_section(struct writer *w, enum section_id id)
 {
 	w->section_offsets[id] = w->sink.offset;
-	if (w->compress && w->body.size &&
-		compress_text(w->body.bytes, w->body.size, &w->packed, &w->sink.err) == TDM_OK) {
+	if (w->version == 6) {
+		/* One behind the other: there is no index. */
+		sink_bytes(&w->sink, w->body.bytes, w->body.size);
+		w->body.size = 0;
+		return;
+	}
+	if (w->packer && w->body.size &&
+		w->packer->pack(w->body.bytes, w->body.size, &w->packed, &w->sink.err) == TDM_OK) {
 		section_header(w, id, FLAG_COMPRESSED, 8 + w->packed.size);
 		sink_u32(&w->sink, (uint32_t)w->packed.size);
 		sink_u32(&w->sink, (uint32_t)w->body.size);

@@ -8,18 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
-
-/* The clock's name out of "local [mono] boot". */
-static void current_clock(const struct tdm_trace_meta *meta, char *name, size_t room)
-{
-	const struct tdm_meta_text *clock = tdm_trace_meta_find(meta, TDM_META_CLOCK);
-	const char *open = clock ? memchr(clock->text.bytes, '[', clock->text.size) : NULL;
-	const char *end = clock ? (const char *)clock->text.bytes + clock->text.size : NULL;
-	const char *shut = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
-
-	snprintf(name, room, "%.*s", shut ? (int)(shut - open - 1) : 0, shut ? open + 1 : "");
-}
 
 static void write_buffer(struct writer *w)
 {
@@ -29,7 +17,7 @@ static void write_buffer(struct writer *w)
 	struct tdm_buffer cpus = { 0 };
 	uint32_t cpu_count = 0;
 
-	section_header(w, SECTION_BUFFER, w->compress ? FLAG_COMPRESSED : 0, 0);
+	section_header(w, SECTION_BUFFER, w->packer ? FLAG_COMPRESSED : 0, 0);
 	for (size_t i = 0; i < plan->spool_count && w->sink.err.status == TDM_OK; i++) {
 		const struct tdm_page_spool *spool = &plan->spools[i];
 		uint64_t written_bytes = 0;
@@ -41,7 +29,7 @@ static void write_buffer(struct writer *w)
 
 		const uint64_t offset = w->sink.offset;
 
-		copy_pages(&w->sink, spool, page_bytes, w->compress, &written_bytes);
+		copy_pages(&w->sink, spool, page_bytes, w->packer != NULL, &written_bytes);
 		put_u32(&cpus, w->sink.big_endian, spool->cpu, &w->failed);
 		put_u64(&cpus, w->sink.big_endian, offset, &w->failed);
 		put_u64(&cpus, w->sink.big_endian, written_bytes, &w->failed);
@@ -63,33 +51,10 @@ static void write_buffer(struct writer *w)
 	write_options(w);
 }
 
-static void write_head(struct writer *w)
-{
-	const struct tdm_trace_meta *meta = w->plan->meta;
-	const uint8_t order_and_long[] = { meta->big_endian, (uint8_t)meta->long_bytes };
-
-	sink_bytes(&w->sink, "\x17\x08\x44tracing", 10);
-	sink_string(&w->sink, "7");
-	sink_bytes(&w->sink, order_and_long, sizeof(order_and_long));
-	sink_u32(&w->sink, w->page_bytes);
-	sink_string(&w->sink, w->compress ? "zstd" : "none");
-	sink_string(&w->sink, w->compress ? ZSTD_versionString() : "");
-	w->first_options_patch = w->sink.offset;
-	sink_u64(&w->sink, 0);
-}
-
 static enum tdm_status check_plan(const struct writer *w, struct tdm_error *err)
 {
 	const struct tdm_tracedat_plan *plan = w->plan;
 
-	if (w->page_bytes < 4096 || (w->page_bytes & (w->page_bytes - 1))) {
-		return tdm_fail(err, TDM_ERR_RANGE,
-			"%s: page size %" PRIu32 ", wanted a power of two from 4096", plan->path,
-			w->page_bytes);
-	}
-	if (!plan->prefix && !tdm_trace_meta_find(plan->meta, TDM_META_HEADER_PAGE)) {
-		return tdm_fail(err, TDM_ERR_RANGE, "%s: no header_page text", plan->path);
-	}
 	for (size_t i = 0; i < plan->spool_count; i++) {
 		for (size_t j = 0; j < i; j++) {
 			if (plan->spools[i].cpu == plan->spools[j].cpu) {
@@ -107,15 +72,16 @@ static enum tdm_status prepare(struct writer *w, struct tdm_error *err)
 	const struct tdm_tracedat_plan *plan = w->plan;
 
 	if (!plan->prefix) {
-		w->sink.big_endian = plan->meta->big_endian;
-		w->page_bytes = plan->meta->page_bytes;
-		w->compress = plan->compress;
-		current_clock(plan->meta, w->clock, sizeof(w->clock));
-		return check_plan(w, err);
+		w->packer = plan->compress ? &zstd_packer : NULL;
+
+		const enum tdm_status status = take_meta(w, err);
+
+		return status == TDM_OK ? check_plan(w, err)
+					: tdm_error_prefix(err, "%s", plan->path);
 	}
 
 	struct prefix_facts facts;
-	const enum tdm_status status = read_prefix(plan->prefix, &facts, err);
+	enum tdm_status status = read_prefix(plan->prefix, &facts, err);
 
 	if (status != TDM_OK) {
 		return tdm_error_prefix(err, "%s", plan->path);
@@ -123,10 +89,11 @@ static enum tdm_status prepare(struct writer *w, struct tdm_error *err)
 	w->sink.big_endian = facts.big_endian;
 	w->page_bytes = facts.page_bytes;
 	/* A file has one way of compression; data that is not compressed is allowed in any. */
-	w->compress = plan->compress && facts.is_zstd;
+	w->packer = plan->compress && facts.is_zstd ? &zstd_packer : NULL;
 	w->done_patch = facts.done_offset;
 	memcpy(w->clock, facts.clock, sizeof(w->clock));
-	return check_plan(w, err);
+	status = check_page_size(w, err);
+	return status == TDM_OK ? check_plan(w, err) : tdm_error_prefix(err, "%s", plan->path);
 }
 
 static enum tdm_status write_all(struct writer *w)
@@ -139,9 +106,7 @@ static enum tdm_status write_all(struct writer *w)
 		write_texts(w);
 		write_first_options(w);
 	}
-	if (!w->plan->texts_only) {
-		write_buffer(w);
-	}
+	write_buffer(w);
 	sink_flush(&w->sink);
 	if (w->failed && w->sink.err.status == TDM_OK) {
 		tdm_fail(&w->sink.err, TDM_ERR_NOMEM, "%s: no memory", w->plan->path);
@@ -154,7 +119,7 @@ static enum tdm_status write_all(struct writer *w)
 
 enum tdm_status tdm_tracedat_write(const struct tdm_tracedat_plan *plan, struct tdm_error *err)
 {
-	struct writer w = { .plan = plan, .sink = { .fd = -1 } };
+	struct writer w = { .plan = plan, .version = 7, .sink = { .fd = -1 } };
 	enum tdm_status status = prepare(&w, err);
 	char *temporary = NULL;
 

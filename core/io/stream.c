@@ -237,6 +237,36 @@ enum tdm_status tdm_socket_listen(struct tdm_address *address, int *fd, struct t
 	return TDM_OK;
 }
 
+enum tdm_status tdm_socket_own_address(int fd, struct tdm_address *address, struct tdm_error *err)
+{
+	union tdm_sockaddr at;
+	socklen_t size = sizeof(at);
+
+	memset(address, 0, sizeof(*address));
+	if (getsockname(fd, &at.any, &size) != 0) {
+		return tdm_fail_errno(err, errno, "asking for the address of a connection");
+	}
+	switch (at.any.sa_family) {
+	case AF_INET:
+		address->kind = TDM_ADDRESS_TCP;
+		address->port = ntohs(at.inet.sin_port);
+		inet_ntop(AF_INET, &at.inet.sin_addr, address->host, sizeof(address->host));
+		return TDM_OK;
+	case AF_INET6:
+		address->kind = TDM_ADDRESS_TCP;
+		address->port = ntohs(at.inet6.sin6_port);
+		inet_ntop(AF_INET6, &at.inet6.sin6_addr, address->host, sizeof(address->host));
+		return TDM_OK;
+	case AF_VSOCK:
+		address->kind = TDM_ADDRESS_VSOCK;
+		address->cid = at.vsock.svm_cid;
+		address->port = at.vsock.svm_port;
+		return TDM_OK;
+	default:
+		return tdm_fail(err, TDM_ERR_UNSUPPORTED, "the connection has no port");
+	}
+}
+
 static void describe_peer(int fd, const union tdm_sockaddr *from, struct tdm_peer *peer)
 {
 	char host[INET6_ADDRSTRLEN] = "";

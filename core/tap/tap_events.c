@@ -54,6 +54,10 @@ static enum tdm_status enable_one(struct tdm_tap *tap, const struct tdm_tap_even
 {
 	char name[600];
 
+	if (wanted->exclude) {
+		snprintf(name, sizeof(name), "events/%s/%s/enable", system, event);
+		return tracefs_write(tap->path, name, "0", false, err);
+	}
 	if (wanted->filter) {
 		snprintf(name, sizeof(name), "events/%s/%s/filter", system, event);
 
@@ -96,7 +100,7 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 				matches(wanted->pattern, system, event)) {
 				struct tdm_error refusal = { 0 };
 
-				if (options->allow &&
+				if (options->allow && !wanted->exclude &&
 					!options->allow(options->allow_user, system, event)) {
 					forbidden++;
 				} else if (enable_one(tap, wanted, system, event, &refusal) ==

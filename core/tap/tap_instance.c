@@ -210,6 +210,12 @@ static enum tdm_status apply_options(
 	/* The reader is woken once a buffer is this full, never for each event; kernels before 5.1 lack the file. */
 	snprintf(text, sizeof(text), "%d", BUFFER_PERCENT);
 	tracefs_write(tap->path, "buffer_percent", text, false, NULL);
+	for (size_t i = 0; i < options->setting_count && status == TDM_OK; i++) {
+		const struct tdm_tap_setting *setting = &options->settings[i];
+
+		status = tracefs_write(
+			tap->path, setting->file, setting->value, setting->append, err);
+	}
 	for (size_t i = 0; i < options->pid_count && status == TDM_OK; i++) {
 		status = tdm_tap_add_pid(tap, options->pids[i], err);
 	}

@@ -109,8 +109,7 @@ enum tdm_status tdm_tap_collect(
 	return status == TDM_OK ? add_uname(meta, err) : status;
 }
 
-enum tdm_status tdm_tap_collect_end(
-	struct tdm_tap *tap, struct tdm_trace_meta *meta, struct tdm_error *err)
+enum tdm_status tdm_tap_collect_names(struct tdm_trace_meta *meta, struct tdm_error *err)
 {
 	const char *root = tdm_tap_find_tracefs(err);
 
@@ -124,6 +123,14 @@ enum tdm_status tdm_tap_collect_end(
 	if (status == TDM_OK) {
 		status = add_file(meta, TDM_META_CMDLINES, NULL, root, "saved_cmdlines", true, err);
 	}
+	return status;
+}
+
+enum tdm_status tdm_tap_collect_end(
+	struct tdm_tap *tap, struct tdm_trace_meta *meta, struct tdm_error *err)
+{
+	enum tdm_status status = tdm_tap_collect_names(meta, err);
+
 	for (uint32_t cpu = 0; cpu < tap->cpu_count && status == TDM_OK; cpu++) {
 		char name[64], label[16];
 		struct tdm_buffer text = { 0 };

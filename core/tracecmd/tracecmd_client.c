@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 enum {
-	PARAMETER_ARGUMENTS = 0,
-	PARAMETER_SYNC_PROTOCOLS = 1,
 	TEXTS_MAX_BYTES = 256 << 20
 };
+
+static const char agent[] = "trace-cmd's agent";
 
 static enum tdm_status connect_port(
 	const struct tdm_tracecmd *session, uint32_t port, int *fd, struct tdm_error *err)
@@ -134,6 +134,8 @@ struct tdm_tracecmd *tdm_tracecmd_open(const struct tdm_tracecmd_options *option
 	session->timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
 	session->control_fd = -1;
 	session->sync_fd = -1;
+	session->control.peer = session->sync.peer = agent;
+	session->control.stop_fd = session->sync.stop_fd = -1;
 
 	enum tdm_status status =
 		connect_port(session, session->address.port, &session->control_fd, err);
@@ -219,16 +221,12 @@ enum tdm_status tdm_tracecmd_stop(struct tdm_tracecmd *session, struct tdm_error
 
 enum tdm_status tdm_tracecmd_finish(struct tdm_tracecmd *session, struct tdm_error *err)
 {
-	enum {
-		SYNC_STOP = 2
-	};
-
 	if (session->sync_fd >= 0) {
 		struct message_out out;
 
 		message_begin(&out, COMMAND_TIME_SYNC, PROTOCOL_NAME_BYTES + 4);
 		message_name(&out, "none");
-		message_u32(&out, SYNC_STOP);
+		message_u32(&out, OUTER_STOP);
 		/* An agent that has gone shows below. */
 		message_send(session->sync_fd, &out, session->timeout_ms, NULL);
 	}

@@ -26,6 +26,26 @@ enum message_command {
 	COMMAND_TIME_SYNC = 9,
 };
 
+/* Messages on the sync connection: those of the outer loop, protocol name "none", and those of ptp. */
+enum outer_message {
+	OUTER_PROBE = 1,
+	OUTER_STOP = 2,
+};
+
+enum ptp_message {
+	PTP_START = 1,
+	PTP_PROBE = 2,
+	PTP_RESULTS = 3,
+	PTP_OFFSET = 4,
+	PTP_END = 5,
+};
+
+enum {
+	PTP_RESULT_ENTRIES = 2 * TDM_TRACECMD_PROBES, /* room of the results message */
+	PARAMETER_ARGUMENTS = 0,
+	PARAMETER_SYNC_PROTOCOLS = 1
+};
+
 /* A message that is put together and goes out in one call. */
 struct message_out {
 	uint8_t bytes[MESSAGE_MAX_BYTES];
@@ -43,6 +63,8 @@ enum tdm_status message_send(
 
 /* A connection that messages are read from. */
 struct message_in {
+	const char *peer; /* who sends, for messages of ours */
+	int stop_fd;      /* readable: stop waiting, TDM_AGAIN; -1 = none */
 	uint8_t bytes[2 * MESSAGE_MAX_BYTES];
 	size_t from, to;
 	/* the current message */
@@ -53,8 +75,8 @@ struct message_in {
 };
 
 /*
- * Waits for the next message. got_time, if not NULL, is called the moment bytes have arrived, before they are looked at.
- * TDM_END: the peer closed in good order.
+ * Waits for the next message, for ever with timeout_ms 0. got_time, if not NULL, is called the moment bytes have arrived, before they are looked at.
+ * TDM_END: the peer closed in good order. TDM_AGAIN: stop_fd became readable.
  */
 enum tdm_status message_receive(int fd, struct message_in *in, uint32_t timeout_ms,
 	void (*got_bytes)(void *user), void *user, struct tdm_error *err);

@@ -7,24 +7,11 @@
  * The agent leads: it stamps, sends a probe, we send it back, it stamps again; 339 times. Then we tell our readings and it
  * answers with one pair, (its mid stamp, offset), of the probe that came back fastest. Its other readings it keeps.
  */
-enum ptp_message {
-	PTP_START = 1,
-	PTP_PROBE = 2,
-	PTP_RESULTS = 3,
-	PTP_OFFSET = 4,
-	PTP_END = 5,
-};
-
-enum {
-	OUTER_PROBE = 1,
-	RESULT_ENTRIES = 2 * TDM_TRACECMD_PROBES, /* room of the results message */
-};
-
 struct series_state {
 	struct tdm_tracecmd *session;
 	uint64_t (*read_clock)(void *user);
 	void *user;
-	uint64_t got; /* reading when the last bytes arrived */
+	uint64_t got; /* reading when the first bytes of a message arrived; 0 = none yet */
 	uint32_t series_id;
 };
 
@@ -32,7 +19,10 @@ static void note_arrival(void *user)
 {
 	struct series_state *state = user;
 
-	state->got = state->read_clock(state->user);
+	/* The agent sends a message in two halves; its stamp is older than either. */
+	if (!state->got) {
+		state->got = state->read_clock(state->user);
+	}
 }
 
 /* CPU numbers of the outer probe are in the order of the sender: the reference does not convert them. */
@@ -54,6 +44,9 @@ static enum tdm_status receive_ptp(
 	struct series_state *state, uint32_t *which, struct tdm_error *err)
 {
 	struct message_in *in = &state->session->sync;
+
+	state->got = 0;
+
 	const enum tdm_status status = message_receive(
 		state->session->sync_fd, in, state->session->timeout_ms, note_arrival, state, err);
 
@@ -113,7 +106,7 @@ static enum tdm_status send_results(
 	message_u32(&out, PTP_RESULTS);
 	message_u32(&out, state->series_id);
 	message_u32(&out, series->probe_count);
-	for (uint32_t i = 0; i < RESULT_ENTRIES; i++) {
+	for (uint32_t i = 0; i < PTP_RESULT_ENTRIES; i++) {
 		message_u64(&out, i < series->probe_count ? series->probes[i].host_got : 0);
 		message_u32(&out, i < series->probe_count ? i + 1 : 0);
 	}

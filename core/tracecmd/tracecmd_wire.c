@@ -56,7 +56,8 @@ enum tdm_status message_send(
 
 	if (out->overflow) {
 		return tdm_fail(err, TDM_ERR_RANGE,
-			"a message to trace-cmd's agent would be over %d bytes", MESSAGE_MAX_BYTES);
+			"a message of trace-cmd's protocol would be over %d bytes",
+			MESSAGE_MAX_BYTES);
 	}
 	out->size = 0;
 	message_u32(out, (uint32_t)size);
@@ -82,9 +83,9 @@ static enum tdm_status parse(struct message_in *in, struct tdm_error *err)
 	if (size < MESSAGE_HEADER_BYTES || size > MESSAGE_MAX_BYTES || in->command >= COMMAND_END ||
 		fixed_bytes > size - MESSAGE_HEADER_BYTES) {
 		return tdm_fail(err, TDM_ERR_PEER,
-			"trace-cmd's agent sent a message of %" PRIu32 " bytes, command %" PRIu32
+			"%s sent a message of %" PRIu32 " bytes, command %" PRIu32
 			", fixed part %" PRIu32 ": no such message",
-			size, in->command, fixed_bytes);
+			in->peer, size, in->command, fixed_bytes);
 	}
 	if (there < size) {
 		return TDM_AGAIN;
@@ -110,7 +111,7 @@ static void make_room(struct message_in *in)
 enum tdm_status message_receive(int fd, struct message_in *in, uint32_t timeout_ms,
 	void (*got_bytes)(void *user), void *user, struct tdm_error *err)
 {
-	const uint64_t deadline_ns = tdm_deadline_ns(timeout_ms);
+	const uint64_t deadline_ns = timeout_ms ? tdm_deadline_ns(timeout_ms) : UINT64_MAX;
 	enum tdm_status status = parse(in, err);
 
 	if (status != TDM_AGAIN) {
@@ -136,10 +137,15 @@ enum tdm_status message_receive(int fd, struct message_in *in, uint32_t timeout_
 			return status;
 		}
 		if (tdm_now_ns() >= deadline_ns) {
-			return tdm_fail(err, TDM_ERR_PEER,
-				"trace-cmd's agent is silent for %" PRIu32 " ms", timeout_ms);
+			return tdm_fail(err, TDM_ERR_PEER, "%s is silent for %" PRIu32 " ms",
+				in->peer, timeout_ms);
 		}
-		tdm_socket_wait(fd, TDM_WAIT_READ, -1, deadline_ns);
+		tdm_socket_wait(fd, TDM_WAIT_READ, in->stop_fd, deadline_ns);
+		if (in->stop_fd >= 0 &&
+			tdm_socket_wait(in->stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK) {
+			return TDM_AGAIN;
+		}
+		status = TDM_AGAIN;
 	}
 	return status;
 }

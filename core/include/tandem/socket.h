@@ -117,6 +117,16 @@ void tdm_socket_finish(int fd);
 /** Ends a connection from another thread than the one that uses it: that one sees its end. */
 void tdm_socket_abort(int fd);
 
+/** The address of this end of a TCP or vsock connection; to listen beside it. @retval TDM_ERR_UNSUPPORTED  UNIX. */
+enum tdm_status tdm_socket_own_address(int fd, struct tdm_address *address, struct tdm_error *err);
+
+/**
+ * Which user's process is at the other end of a TCP connection over loopback, from /proc/net.
+ *
+ * @return False where it is not known: no such connection, or /proc is not readable.
+ */
+bool tdm_socket_loopback_uid(const struct tdm_peer *peer, uint32_t *uid);
+
 /** True for an address that only this machine reaches: loopback, and UNIX. */
 bool tdm_address_is_local(const struct tdm_address *address);
 

@@ -19,14 +19,24 @@
 struct tdm_tap_event {
 	const char *pattern;
 	const char *filter; /* in the kernel's syntax; NULL = none */
+	bool exclude;       /* not these, of what stands before */
+};
+
+/* A file of the instance and what is written to it. */
+struct tdm_tap_setting {
+	const char *file; /* e.g. "options/stacktrace"; the caller's to have checked */
+	const char *value;
+	bool append; /* to a list */
 };
 
 struct tdm_tap_options {
 	const char *label; /* goes into the instance's name; letters, digits, '-' */
 	const struct tdm_tap_event *events;
 	size_t event_count;
-	const char *clock;   /* ftrace's name, e.g. "mono" */
-	uint32_t buffer_kib; /* of each CPU; 0 = 4096 */
+	const char *clock;                      /* ftrace's name, e.g. "mono" */
+	uint32_t buffer_kib;                    /* of each CPU; 0 = 4096 */
+	const struct tdm_tap_setting *settings; /* written in order, before events are enabled */
+	size_t setting_count;
 	const int32_t *pids; /* only these tasks; NULL = all */
 	size_t pid_count;
 	bool follow_children; /* with pids: also what they fork */
@@ -85,6 +95,9 @@ const char *tdm_tap_path(const struct tdm_tap *tap);
  */
 enum tdm_status tdm_tap_collect(
 	struct tdm_tap *tap, bool kallsyms, struct tdm_trace_meta *meta, struct tdm_error *err);
+
+/** Adds saved command lines and printk formats as they are by now. */
+enum tdm_status tdm_tap_collect_names(struct tdm_trace_meta *meta, struct tdm_error *err);
 
 /** Adds what is only complete after recording: saved command lines, printk formats and per-CPU statistics. */
 enum tdm_status tdm_tap_collect_end(

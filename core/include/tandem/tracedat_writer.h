@@ -46,7 +46,6 @@ struct tdm_tracedat_plan {
 	uint32_t tsc_mult, tsc_shift;
 	const struct tdm_page_spool *spools; /* each CPU at most once */
 	size_t spool_count;
-	bool texts_only; /* no buffer: the beginning of a file, to be a prefix elsewhere */
 };
 
 /**
@@ -60,5 +59,16 @@ struct tdm_tracedat_plan {
  * @retval TDM_ERR_RANGE  The plan contradicts itself (page size, CPU twice, no header_page text).
  */
 enum tdm_status tdm_tracedat_write(const struct tdm_tracedat_plan *plan, struct tdm_error *err);
+
+/**
+ * The beginning of a file in memory: all texts and options, not compressed, no pages. A plan's prefix elsewhere.
+ *
+ * @param version   7, or 6 for readers of before 2022.
+ * @param trace_id  TRACEID.
+ * @param bytes     Appended to.
+ * @retval TDM_ERR_RANGE  No header_page text, or an impossible page size.
+ */
+enum tdm_status tdm_tracedat_begin(const struct tdm_trace_meta *meta, unsigned int version,
+	uint64_t trace_id, struct tdm_buffer *bytes, struct tdm_error *err);
 
 #endif

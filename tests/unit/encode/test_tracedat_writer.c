@@ -217,36 +217,17 @@ static void ties_to_host_and_guests_come_back(void **state)
 	tdm_trace_close(trace);
 }
 
-/* All bytes of a file. */
-static struct tdm_buffer slurp(const char *path)
-{
-	struct tdm_buffer bytes = { 0 };
-	FILE *file = fopen(path, "rb");
-	uint8_t block[4096];
-	size_t got;
-
-	assert_non_null(file);
-	while ((got = fread(block, 1, sizeof(block), file)) > 0) {
-		tdm_buffer_append(&bytes, block, got);
-	}
-	fclose(file);
-	return bytes;
-}
-
 static void pages_are_added_to_a_beginning_that_another_program_made(void **state)
 {
 	struct fixture *f = *state;
 
-	f->plan.texts_only = true;
-	f->plan.compress = true;
-	assert_int_equal(tdm_tracedat_write(&f->plan, NULL), TDM_OK);
-
-	struct tdm_buffer prefix = slurp(f->path);
+	struct tdm_buffer prefix = { 0 };
 	struct tdm_error err = { 0 };
 
+	f->plan.compress = true;
+	assert_int_equal(tdm_tracedat_begin(f->plan.meta, 7, 7, &prefix, &err), TDM_OK);
 	f->plan.meta = NULL;
 	f->plan.prefix = &prefix;
-	f->plan.texts_only = false;
 	if (tdm_tracedat_write(&f->plan, &err) != TDM_OK) {
 		fail_msg("%s", err.text);
 	}
@@ -263,10 +244,10 @@ static void a_beginning_cut_short_anywhere_is_refused(void **state)
 {
 	struct fixture *f = *state;
 
-	f->plan.texts_only = true;
-	assert_int_equal(tdm_tracedat_write(&f->plan, NULL), TDM_OK);
+	struct tdm_buffer prefix = { 0 };
 
-	struct tdm_buffer prefix = slurp(f->path);
+	assert_int_equal(tdm_tracedat_begin(f->plan.meta, 7, 7, &prefix, NULL), TDM_OK);
+
 	const size_t whole = prefix.size;
 	unsigned int taken = 0;
 
