@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "record_guests.h"
+#include "guest_address.h"
 #include "out_dir.h"
 #include "record_finish.h"
 #include "record_tracecmd.h"
 #include "sync_guest.h"
-#include "vmm_threads.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,7 @@ struct record_guests {
 	struct member *members;
 	size_t count;
 	struct tdm_guest_info *infos; /* one a member, for the host's file */
+	struct vmm_list vmms;         /* guests that run on this machine */
 };
 
 /* The guest's own list, or the host's where it has none. */
@@ -81,36 +82,14 @@ static enum tdm_status check_files(
 	return status;
 }
 
-/* "trace-cmd:HOST[:PORT]" or "trace-cmd:vsock:CID[:PORT]": another program's port is the default there. */
-static enum tdm_status parse_address(struct member *member, struct tdm_error *err)
-{
-	static const char prefix[] = "trace-cmd:";
-	const char *text = member->spec->address;
-	char rest[TDM_HOST_MAX + 32];
-
-	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0) {
-		return tdm_address_parse(text, TDM_ADDRESS_CONNECT, &member->address, err);
-	}
-	text += sizeof(prefix) - 1;
-	member->is_tracecmd = true;
-	snprintf(rest, sizeof(rest), "%s%s",
-		strncmp(text, "vsock:", 6) == 0 || strncmp(text, "tcp:", 4) == 0 ? "" : "tcp:",
-		text);
-
-	const enum tdm_status status =
-		tdm_address_parse(rest, TDM_ADDRESS_CONNECT, &member->address, err);
-
-	if (status == TDM_OK && member->address.port == TDM_DEFAULT_PORT) {
-		member->address.port = TDM_TRACECMD_DEFAULT_PORT;
-	}
-	return status;
-}
-
 static enum tdm_status init_member(
 	struct record_guests *guests, struct member *member, struct tdm_error *err)
 {
-	enum tdm_status status = parse_address(member, err);
+	enum guest_agent agent;
+	enum tdm_status status = guest_address_parse(member->spec->name, member->spec->address,
+		&guests->vmms, &member->address, &agent, err);
 
+	member->is_tracecmd = agent == GUEST_AGENT_TRACECMD;
 	if (status == TDM_OK) {
 		status = tdm_address_resolve(&member->address, err);
 	}
@@ -138,6 +117,9 @@ enum tdm_status record_guests_create(const struct record_guests_options *options
 	}
 	made->options = *options;
 	made->count = record->guest_count;
+	if (made->count) {
+		vmm_list_read(NULL, &made->vmms);
+	}
 	if (record->secret_file) {
 		status = tdm_secret_load(record->secret_file, &made->secret, err);
 	}
@@ -234,7 +216,13 @@ static enum tdm_status describe(struct record_guests *guests, size_t index, stru
 	if (!member->vcpus) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for vCPUs");
 	}
-	vmm_threads_find(member->spec->name, &member->address, member->vcpus, cpu_count);
+
+	const struct vmm own = { .pid = member->spec->vmm_pid };
+	const struct vmm *vmm =
+		own.pid ? vmm_list_by_pid(&guests->vmms, own.pid)
+			: vmm_list_match(&guests->vmms, member->spec->name, &member->address);
+
+	vmm_threads(NULL, vmm || !own.pid ? vmm : &own, member->vcpus, cpu_count);
 	guests->infos[index] = (struct tdm_guest_info){
 		.name = member->spec->name,
 		.trace_id = record_spool_ties(spool)->trace_id,
@@ -451,6 +439,7 @@ void record_guests_destroy(struct record_guests *guests)
 		free(guests->members[i].vcpus);
 	}
 	tdm_secret_clear(&guests->secret);
+	vmm_list_release(&guests->vmms);
 	free(guests->members);
 	free(guests->infos);
 	free(guests);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record_options.h"
+#include "guest_address.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@ enum {
 	OPT_FINISH = CLI_OPT_OWN,
 	OPT_FORCE,
 	OPT_GUEST,
+	OPT_GUEST_PID,
 	OPT_NO_KALLSYMS,
 	OPT_PID,
 	OPT_PLAIN_DATA,
@@ -29,6 +31,7 @@ static const struct option long_options[] = {
 	{ "finish", required_argument, NULL, OPT_FINISH },
 	{ "force", no_argument, NULL, OPT_FORCE },
 	{ "guest", required_argument, NULL, OPT_GUEST },
+	{ "guest-pid", required_argument, NULL, OPT_GUEST_PID },
 	{ "no-kallsyms", no_argument, NULL, OPT_NO_KALLSYMS },
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "plain-data", no_argument, NULL, OPT_PLAIN_DATA },
@@ -140,6 +143,14 @@ static int parse_own(struct record_options *options, struct cli_command *command
 		return -1;
 	case OPT_GUEST:
 		return add_guest(options, optarg) ? -1 : TDM_EXIT_FAILED;
+	case OPT_GUEST_PID:
+		if (!options->guest_count || !parse_number(optarg, 1, 1 << 22, &number)) {
+			return cli_usage_fault(command,
+				"--guest-pid \"%s\": wanted a process id, behind its --guest",
+				optarg);
+		}
+		options->guests[options->guest_count - 1].vmm_pid = (int)number;
+		return -1;
 	case OPT_NO_KALLSYMS:
 		options->kallsyms = false;
 		return -1;
@@ -187,11 +198,14 @@ static int parse_own(struct record_options *options, struct cli_command *command
 static int check_guests(struct record_options *options, struct cli_command *command)
 {
 	for (size_t i = 0; i < options->guest_count; i++) {
-		const struct cli_named *item = &options->guest_names.items[i];
+		struct cli_named *item = &options->guest_names.items[i];
+
+		guest_name_alone(item);
 
 		if (!*item->name || strcmp(item->name, "host") == 0) {
 			return cli_usage_fault(command,
-				"--guest \"%s\": wanted NAME=ADDR, NAME not \"host\"", item->text);
+				"--guest \"%s\": wanted NAME or NAME=ADDR, NAME not \"host\"",
+				item->text);
 		}
 		for (size_t j = 0; j < i; j++) {
 			if (strcmp(item->name, options->guest_names.items[j].name) == 0) {

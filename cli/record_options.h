@@ -16,8 +16,9 @@ struct record_events {
 
 /* One --guest, and the -e behind it. */
 struct record_guest_spec {
-	const char *name; /* of the list's item */
-	const char *address;
+	const char *name;            /* of the list's item */
+	const char *address;         /* "" = that of the guest that is called so */
+	int vmm_pid;                 /* --guest-pid: the process that runs it; 0 = look for it */
 	struct record_events events; /* none = the host's, as far as the guest has them */
 };
 

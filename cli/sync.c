@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
+#include "guest_address.h"
 #include "options.h"
 #include "out_dir.h"
 #include "run_command.h"
@@ -15,7 +16,8 @@
 static const char help[] =
 	"Usage: tandem sync --guest NAME=ADDR... [OPTION]... [-- COMMAND [ARGUMENT]...]\n"
 	"Learns how the clocks of guests run against this machine's, until COMMAND ends or Ctrl-C.\n\n"
-	"  -g, --guest NAME=ADDR    a guest and its agent: tcp:HOST[:PORT], vsock:CID[:PORT] or unix:PATH;\n"
+	"  -g, --guest NAME[=ADDR]  a guest and its agent: tcp:HOST[:PORT], vsock:CID[:PORT], unix:PATH, vm:NAME[:PORT]\n"
+	"                           (the vsock of the guest that libvirt or QEMU calls so; without ADDR vm:NAME);\n"
 	"                           may be repeated\n"
 	"  -o, --output DIR         where NAME.exchanges and NAME.corrections go (default: tandem- and the time)\n"
 	"  -C, --clock CLOCK        the traces' clock, by ftrace's name (default: mono, which LTTng uses too)\n"
@@ -78,6 +80,7 @@ struct session {
 
 	struct run_command run;
 	char *dir;
+	struct vmm_list vmms;
 	struct slot *slots;
 	struct sync_serve *serve;
 	sem_t gate;
@@ -141,15 +144,21 @@ static int check_guests(struct session *session)
 		return cli_usage_fault(command, "no --guest NAME=ADDR is given");
 	}
 	for (size_t i = 0; i < session->guests.count; i++) {
-		const struct cli_named *guest = &session->guests.items[i];
+		struct cli_named *guest = &session->guests.items[i];
+
 		struct tdm_address address;
 		struct tdm_error err;
 
+		guest_name_alone(guest);
+
 		if (!*guest->name || strcmp(guest->name, "host") == 0) {
 			return cli_usage_fault(command,
-				"--guest \"%s\": wanted NAME=ADDR, NAME not \"host\"", guest->text);
+				"--guest \"%s\": wanted NAME or NAME=ADDR, NAME not \"host\"",
+				guest->text);
 		}
-		if (tdm_address_parse(guest->text, TDM_ADDRESS_CONNECT, &address, &err) != TDM_OK) {
+		if (*guest->text && strncmp(guest->text, "vm:", 3) != 0 &&
+			tdm_address_parse(guest->text, TDM_ADDRESS_CONNECT, &address, &err) !=
+				TDM_OK) {
 			return cli_usage_fault(command, "--guest %s: %s", guest->name, err.text);
 		}
 		for (size_t k = 0; k < i; k++) {
@@ -219,8 +228,10 @@ static enum tdm_status make_guests(struct session *session, struct tdm_error *er
 	if (!session->slots) {
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the guests");
 	}
+	vmm_list_read(NULL, &session->vmms);
 	for (size_t i = 0; i < session->guests.count; i++) {
 		struct slot *slot = &session->slots[i];
+		enum guest_agent agent;
 		struct sync_guest_options options = { .name = session->guests.items[i].name,
 			.clock = session->clock,
 			.kernel_stamps = session->kernel_stamps,
@@ -235,8 +246,8 @@ static enum tdm_status make_guests(struct session *session, struct tdm_error *er
 
 		slot->session = session;
 		slot->index = i;
-		if (tdm_address_parse(session->guests.items[i].text, TDM_ADDRESS_CONNECT,
-			    &options.address, err) != TDM_OK ||
+		if (guest_address_parse(options.name, session->guests.items[i].text, &session->vmms,
+			    &options.address, &agent, err) != TDM_OK ||
 			tdm_address_resolve(&options.address, err) != TDM_OK) {
 			return tdm_error_prefix(err, "guest %s", options.name);
 		}
@@ -452,6 +463,7 @@ int tdm_sync_main(int argc, char **argv)
 	free(session.slots);
 	free(session.dir);
 	tdm_secret_clear(&session.secret);
+	vmm_list_release(&session.vmms);
 	cli_named_release(&session.guests);
 	return status;
 }

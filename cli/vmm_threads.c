@@ -1,88 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "vmm_threads.h"
+#include "vmm_find.h"
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-	COMMAND_LINE_BYTES = 1 << 16
+	PATH_BYTES = 600
 };
 
-/* Reads a file of /proc; NULs become blanks. */
-static size_t read_proc(const char *path, char *text, size_t room)
+static bool read_line(const char *path, char *line, size_t room)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t size = 0;
+	FILE *file = fopen(path, "re");
+	const bool good = file && fgets(line, (int)room, file);
 
-	while (fd >= 0 && size + 1 < room) {
-		const ssize_t got = read(fd, text + size, room - 1 - size);
-
-		if (got <= 0) {
-			break;
-		}
-		size += (size_t)got;
+	if (file) {
+		fclose(file);
 	}
-	if (fd >= 0) {
-		close(fd);
-	}
-	for (size_t i = 0; i < size; i++) {
-		text[i] = text[i] ? text[i] : ' ';
-	}
-	text[size] = '\0';
-	return size;
-}
-
-/* True where word stands in text with nothing of a longer word around it. */
-static bool has_word(const char *text, const char *word)
-{
-	const size_t length = strlen(word);
-
-	for (const char *at = text; (at = strstr(at, word)); at++) {
-		const char after = at[length];
-
-		if (after == '\0' || strchr(" ,\n", after)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* 2: the command line names the guest's address; 1: its name; 0: neither. */
-static unsigned int fits(
-	const char *command_line, const char *name, const struct tdm_address *address)
-{
-	char word[320];
-
-	if (address->kind == TDM_ADDRESS_VSOCK) {
-		snprintf(word, sizeof(word), "guest-cid=%u", address->cid);
-		if (has_word(command_line, word)) {
-			return 2;
-		}
-		snprintf(word, sizeof(word), "cid=%u", address->cid);
-		return has_word(command_line, word) ? 2 : 0;
-	}
-	if (address->kind == TDM_ADDRESS_TCP) {
-		/* "hostfwd=tcp:127.0.0.1:5000-:8990": up to the dash it is where we connect to. */
-		snprintf(word, sizeof(word), ":%u-", address->port);
-		if (strstr(command_line, "hostfwd=tcp:") && strstr(command_line, word)) {
-			return 2;
-		}
-	}
-	snprintf(word, sizeof(word), "guest=%s", name);
-	if (has_word(command_line, word)) {
-		return 1;
-	}
-	snprintf(word, sizeof(word), "-name %s", name);
-	if (has_word(command_line, word)) {
-		return 1;
-	}
-	/* Firecracker. */
-	snprintf(word, sizeof(word), "--id %s", name);
-	return has_word(command_line, word) ? 1 : 0;
+	return good;
 }
 
 /* The vCPU that a thread's name is of: "CPU 0/KVM", "CPU 0/TCG", "fc_vcpu 0", "vcpu0". */
@@ -93,12 +29,19 @@ static bool vcpu_of(const char *thread_name, unsigned int *vcpu)
 	       sscanf(thread_name, "vcpu%u", vcpu) == 1;
 }
 
-static size_t find_threads(int pid, struct tdm_vcpu *vcpus, size_t vcpu_count)
+static void note(struct tdm_vcpu *vcpus, size_t vcpu_count, unsigned int vcpu, int tid)
 {
-	char path[300], thread_name[64];
-	size_t found = 0;
+	if (vcpu < vcpu_count && tid > 0) {
+		vcpus[vcpu].host_tid = tid;
+	}
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+/* QEMU names its threads only with "-name ...,debug-threads=on", which libvirt gives it; the others always. */
+static void by_thread_names(const char *proc, int pid, struct tdm_vcpu *vcpus, size_t vcpu_count)
+{
+	char path[PATH_BYTES], name[64];
+
+	snprintf(path, sizeof(path), "%s/%d/task", proc, pid);
 
 	DIR *dir = opendir(path);
 
@@ -108,62 +51,72 @@ static size_t find_threads(int pid, struct tdm_vcpu *vcpus, size_t vcpu_count)
 		if (!isdigit((unsigned char)entry->d_name[0])) {
 			continue;
 		}
-		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/comm", pid, entry->d_name);
-		if (read_proc(path, thread_name, sizeof(thread_name)) &&
-			vcpu_of(thread_name, &vcpu) && vcpu < vcpu_count) {
-			vcpus[vcpu].host_tid = atoi(entry->d_name);
-			found++;
+		snprintf(path, sizeof(path), "%s/%d/task/%.20s/comm", proc, pid, entry->d_name);
+		if (read_line(path, name, sizeof(name)) && vcpu_of(name, &vcpu)) {
+			note(vcpus, vcpu_count, vcpu, atoi(entry->d_name));
 		}
 	}
 	if (dir) {
 		closedir(dir);
 	}
-	return found;
 }
 
-int vmm_threads_find(const char *name, const struct tdm_address *address, struct tdm_vcpu *vcpus,
+/* "PID-FD/vcpuN/pid", where the kernel has it. */
+static void by_kvm(const char *kvm, int pid, struct tdm_vcpu *vcpus, size_t vcpu_count)
+{
+	DIR *dir = opendir(kvm);
+
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		int owner, fd;
+		char rest;
+
+		if (sscanf(entry->d_name, "%d-%d%c", &owner, &fd, &rest) != 2 || owner != pid) {
+			continue;
+		}
+		for (size_t vcpu = 0; vcpu < vcpu_count; vcpu++) {
+			char path[PATH_BYTES], line[32];
+
+			snprintf(path, sizeof(path), "%s/%.40s/vcpu%zu/pid", kvm, entry->d_name,
+				vcpu);
+			if (read_line(path, line, sizeof(line))) {
+				note(vcpus, vcpu_count, (unsigned int)vcpu, atoi(line));
+			}
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+static size_t count_known(const struct tdm_vcpu *vcpus, size_t vcpu_count)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < vcpu_count; i++) {
+		known += vcpus[i].host_tid > 0;
+	}
+	return known;
+}
+
+size_t vmm_threads(const struct vmm_places *places, const struct vmm *vmm, struct tdm_vcpu *vcpus,
 	size_t vcpu_count)
 {
-	char *command_line = malloc(COMMAND_LINE_BYTES);
-	DIR *dir = command_line ? opendir("/proc") : NULL;
-	unsigned int best = 0;
-	int best_pid = -1;
-
 	for (size_t i = 0; i < vcpu_count; i++) {
 		vcpus[i] = (struct tdm_vcpu){ .vcpu = (uint32_t)i, .host_tid = -1 };
 	}
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		const int pid = atoi(entry->d_name);
-		char path[64];
-
-		if (pid <= 0 || pid == getpid()) {
-			continue;
-		}
-		snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-		if (!read_proc(path, command_line, COMMAND_LINE_BYTES)) {
-			continue;
-		}
-
-		const unsigned int fit = fits(command_line, name, address);
-
-		if (fit == 0 || fit < best) {
-			continue;
-		}
-		/* Two that fit equally well: a wrong map would be worse than none. A process without vCPUs is no VMM. */
-		struct tdm_vcpu probe[1] = { { .host_tid = -1 } };
-
-		if (!find_threads(pid, probe, 1)) {
-			continue;
-		}
-		best_pid = fit == best ? -1 : pid;
-		best = fit;
+	if (!vmm) {
+		return 0;
 	}
-	if (dir) {
-		closedir(dir);
+	for (size_t i = 0; i < vmm->vcpu_count; i++) {
+		note(vcpus, vcpu_count, vmm->vcpus[i].vcpu, vmm->vcpus[i].host_tid);
 	}
-	free(command_line);
-	if (best_pid > 0) {
-		find_threads(best_pid, vcpus, vcpu_count);
+	if (!count_known(vcpus, vcpu_count)) {
+		by_thread_names(places && places->proc ? places->proc : "/proc", vmm->pid, vcpus,
+			vcpu_count);
 	}
-	return best_pid;
+	if (!count_known(vcpus, vcpu_count)) {
+		by_kvm(places && places->kvm ? places->kvm : "/sys/kernel/debug/kvm", vmm->pid,
+			vcpus, vcpu_count);
+	}
+	return count_known(vcpus, vcpu_count);
 }
