@@ -3,15 +3,11 @@
  * What a recorded trace has and what it lacks, from the trace itself: events and the tracer's own
  * discarded counts by babeltrace2, and the provider's counts in the process_end events.
  */
+#include "syscalls_graph.h"
 #include "syscalls_priv.h"
-#include <babeltrace2/babeltrace.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fts.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum kind {
 	KIND_OTHER = 1,
@@ -323,102 +319,6 @@ static bt_graph_simple_sink_component_consume_func_status consume(
 			       : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
 }
 
-/* The folders below dir that hold a trace. */
-static enum tdm_status add_traces(
-	const char *dir, bt_value *inputs, size_t *count, struct tdm_error *err)
-{
-	char *roots[] = { (char *)(uintptr_t)dir, NULL };
-	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	FTSENT *entry;
-
-	*count = 0;
-	if (!tree) {
-		return tdm_fail_errno(err, errno, "\"%s\"", dir);
-	}
-	while ((entry = fts_read(tree))) {
-		if (entry->fts_info == FTS_F && strcmp(entry->fts_name, "metadata") == 0) {
-			char folder[PATH_MAX];
-
-			snprintf(folder, sizeof(folder), "%.*s",
-				(int)(entry->fts_pathlen - entry->fts_namelen - 1),
-				entry->fts_path);
-			(*count)++;
-			if (bt_value_array_append_string_element(inputs, folder) !=
-				BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK) {
-				fts_close(tree);
-				return tdm_fail(
-					err, TDM_ERR_NOMEM, "no memory for the list of traces");
-			}
-		}
-	}
-	fts_close(tree);
-	return TDM_OK;
-}
-
-static const bt_plugin *find_plugin(const char *name)
-{
-	const bt_plugin *plugin = NULL;
-
-	return bt_plugin_find(name, BT_TRUE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin) ==
-			       BT_PLUGIN_FIND_STATUS_OK
-		       ? plugin
-		       : NULL;
-}
-
-/* source.ctf.fs, a muxer for its ports, and our counting at the end. */
-static bool build(bt_graph *graph, const bt_plugin *ctf, const bt_plugin *utils,
-	const bt_value *params, struct work *work)
-{
-	const bt_component_source *source = NULL;
-	const bt_component_filter *muxer = NULL;
-	const bt_component_sink *sink = NULL;
-
-	if (bt_graph_add_source_component(graph,
-		    bt_plugin_borrow_source_component_class_by_name_const(ctf, "fs"), "trace",
-		    params, BT_LOGGING_LEVEL_NONE, &source) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
-		bt_graph_add_filter_component(graph,
-			bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer"),
-			"muxer", NULL, BT_LOGGING_LEVEL_NONE,
-			&muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
-		bt_graph_add_simple_sink_component(graph, "count", NULL, consume, NULL, work,
-			&sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
-		return false;
-	}
-
-	const uint64_t ports = bt_component_source_get_output_port_count(source);
-
-	for (uint64_t i = 0; i < ports; i++) {
-		/* The muxer makes one more port each time one is connected. */
-		if (bt_graph_connect_ports(graph,
-			    bt_component_source_borrow_output_port_by_index_const(source, i),
-			    bt_component_filter_borrow_input_port_by_index_const(muxer, i),
-			    NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK) {
-			return false;
-		}
-	}
-	return ports == 0 ||
-	       bt_graph_connect_ports(graph,
-		       bt_component_filter_borrow_output_port_by_index_const(muxer, 0),
-		       bt_component_sink_borrow_input_port_by_index_const(sink, 0),
-		       NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
-}
-
-/* babeltrace2's own words for what went wrong, the cause first. */
-static enum tdm_status bt_fail(struct tdm_error *err, const char *dir)
-{
-	const bt_error *error = bt_current_thread_take_error();
-	const char *cause = "unknown";
-
-	if (error && bt_error_get_cause_count(error) > 0) {
-		cause = bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0));
-	}
-	tdm_fail(err, TDM_ERR_FORMAT, "reading the trace in \"%s\": %s", dir, cause);
-	if (error) {
-		bt_error_release(error);
-	}
-	return TDM_ERR_FORMAT;
-}
-
 /* Adds the counts of the images to their processes. */
 static void add_images(struct work *work)
 {
@@ -446,29 +346,19 @@ enum tdm_status syscalls_report_read(const char *dir, const char *log_path,
 	struct syscalls_report *report, struct tdm_error *err)
 {
 	struct work *work = calloc(1, sizeof(*work));
-	bt_value *params = bt_value_map_create();
-	bt_value *inputs = NULL;
-	const bt_plugin *ctf = find_plugin("ctf");
-	const bt_plugin *utils = find_plugin("utils");
 	bt_graph *graph = bt_graph_create(0);
 	enum tdm_status status = TDM_ERR_NOMEM;
 	size_t traces = 0;
 
 	memset(report, 0, sizeof(*report));
-	if (!work || !params || !graph || !ctf || !utils ||
-		bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) !=
-			BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK) {
-		tdm_fail(err, TDM_ERR_NOMEM, "babeltrace2's plugins ctf and utils cannot be used");
+	if (!work || !graph) {
+		tdm_fail(err, TDM_ERR_NOMEM, "no memory for the report");
 		goto out;
 	}
 	work->report = report;
-	status = add_traces(dir, inputs, &traces, err);
+	status = syscalls_graph_build(graph, dir, consume, work, &traces, err);
 	if (status != TDM_OK || traces == 0) {
 		goto out; /* no program registered with LTTng: an empty report */
-	}
-	if (!build(graph, ctf, utils, params, work)) {
-		status = bt_fail(err, dir);
-		goto out;
 	}
 
 	bt_graph_run_status run;
@@ -477,7 +367,7 @@ enum tdm_status syscalls_report_read(const char *dir, const char *log_path,
 		run = bt_graph_run(graph);
 	} while (run == BT_GRAPH_RUN_STATUS_AGAIN);
 	if (run != BT_GRAPH_RUN_STATUS_OK) {
-		status = bt_fail(err, dir);
+		status = syscalls_graph_fail(dir, err);
 		goto out;
 	}
 	read_log(work, log_path);
@@ -487,10 +377,7 @@ out:
 		free(work->images);
 	}
 	free(work);
-	bt_value_put_ref(params);
 	bt_graph_put_ref(graph);
-	bt_plugin_put_ref(ctf);
-	bt_plugin_put_ref(utils);
 	return status;
 }
 

@@ -37,6 +37,15 @@ nothing_lost
 babeltrace2 "$trace" | grep 'entry_getuid' | grep -vc 'procname = "workload"' | grep -qx 0 || fail "--procname"
 options=
 
+# What LTTng writes for each user is a trace of its own: all of them are counted.
+mkdir "$work/home/users" && chown --reference="$work/home" "$work/home/users"
+record "$work/home/users/1" "$work/workload" count 100
+one=$(sed -n 's/^\([0-9]*\) system calls.*/\1/p' "$work/said")
+record "$work/home/users/2" "$work/workload" count 200
+two=$(sed -n 's/^\([0-9]*\) system calls.*/\1/p' "$work/said")
+as_user "$tandem" syscalls --report "$work/home/users" >"$work/report" 2>&1
+grep -q "^$((one + two)) system calls" "$work/report" || fail "two traces of $one and $two calls: $(cat "$work/report")"
+
 mkdir -p "$trace" && as_user touch "$trace/mine"
 (cd "$work/home" && as_user "$tandem" syscalls -o "$trace" -- true) 2>"$work/err"
 [ $? = 1 ] && grep -q -- --force "$work/err" || fail "a used directory is not refused"
