@@ -410,8 +410,11 @@ void tdm_hook_exit(struct tdm_frame *frame)
 		leave_record(thread, frame);
 		break;
 	case WORK_OWN:
+		tdm_process_own_identity(frame);
+		tdm_fds_own_call(frame, true);
+		break;
 	case WORK_OWN_QUIET:
-		tdm_fds_own_call(frame, frame->scratch == WORK_OWN);
+		tdm_fds_own_call(frame, false);
 		break;
 	case WORK_WAIT:
 		tdm_waiting_add(frame);

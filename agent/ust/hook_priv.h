@@ -123,6 +123,8 @@ TDM_HIDDEN void tdm_process_thread_end(void);
 TDM_HIDDEN void tdm_process_vtid_find(void);
 TDM_HIDDEN void tdm_process_vtid_forget(void);
 TDM_HIDDEN bool tdm_process_is_lttng(uint64_t address);
+/* After a call of one of lttng-ust's threads: one that glibc makes in every thread must give the same in all. */
+TDM_HIDDEN void tdm_process_own_identity(struct tdm_frame *frame);
 
 /*
  * waiting.c: calls made before LTTng knows the process (constructors of other objects, the first calls

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,41 @@ void tdm_process_install(void)
 {
 	know_ourselves();
 	pthread_atfork(tdm_process_fork_before, parent_handler, child_handler);
+}
+
+/*
+ * glibc changes identities in every thread and aborts the program where one gives another answer. Capabilities
+ * are a thread's own: a program that keeps some over a setuid() (PR_SET_KEEPCAPS) and then changes its groups
+ * is refused in lttng-ust's threads, which have kept none. Without us those threads would not be.
+ */
+void tdm_process_own_identity(struct tdm_frame *frame)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	uint32_t needed;
+
+	switch (frame->nr) {
+	case __NR_setuid:
+	case __NR_setreuid:
+	case __NR_setresuid:
+		needed = CAP_SETUID;
+		break;
+	case __NR_setgid:
+	case __NR_setregid:
+	case __NR_setresgid:
+	case __NR_setgroups:
+		needed = CAP_SETGID;
+		break;
+	default:
+		return;
+	}
+	header.pid = tdm_process.pid; /* the first thread, which is mostly the only one */
+	if (frame->ret == -EPERM &&
+		tdm_raw(__NR_capget, (long)(intptr_t)&header, (long)(intptr_t)data, 0, 0, 0, 0) ==
+			0 &&
+		(data[0].effective >> needed & 1)) {
+		frame->ret = 0;
+	}
 }
 
 struct start {
