@@ -4,7 +4,7 @@
  */
 #include "options.h"
 #include <ctf_check.h>
-#include <ctf_clone.h>
+#include <ctf_list.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

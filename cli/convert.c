@@ -185,41 +185,165 @@ static int report_all(const struct cli_command *command, const struct convert_op
 	return incomplete ? TDM_EXIT_INCOMPLETE : TDM_EXIT_DONE;
 }
 
-static int convert_machines(const struct cli_command *command,
-	const struct convert_options *options, struct tdm_machines *machines)
+/* What a conversion is made of. */
+struct conversion {
+	const struct cli_command *command;
+	struct convert_options *options;
+	char *dir;
+	struct convert_ctf *ctf;       /* NULL: none of the inputs is CTF */
+	struct tdm_machines *machines; /* NULL: all are */
+	struct tdm_json_file json;     /* with --to json */
+	bool incomplete;               /* an input could not be read: told */
+};
+
+/* Says that an input cannot be read, as long as others can. */
+static void leave_out(struct conversion *conversion, const char *text)
 {
-	const size_t count = tdm_machines_count(machines);
+	TDM_ERROR(&conversion->command->log, "%s", text);
+	conversion->incomplete = true;
+}
+
+/* ---- inputs ---- */
+
+static size_t count_kind(const struct convert_options *options, enum convert_kind kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < options->input_count; i++) {
+		count += options->kinds[i] == kind;
+	}
+	return count;
+}
+
+/* Folders with nothing in them are left out. */
+static enum tdm_status sort_inputs(struct conversion *conversion, struct tdm_error *err)
+{
+	struct convert_options *const options = conversion->options;
+	bool any = false;
+
+	for (size_t i = 0; i < options->input_count; i++) {
+		struct tdm_error fault = { 0 };
+
+		options->kinds[i] = convert_kind_of(options->inputs[i].path, &fault);
+		if (options->kinds[i] != CONVERT_FOLDER) {
+			any = true;
+		} else if (options->input_count == 1) {
+			*err = fault;
+		} else {
+			leave_out(conversion, fault.text);
+		}
+	}
+	if (!any && options->input_count > 1) {
+		tdm_fail(err, TDM_ERR_FORMAT, "nothing among the inputs can be converted");
+	}
+	return any ? TDM_OK : TDM_ERR_FORMAT;
+}
+
+/* Those that are no CTF. */
+static enum tdm_status open_records(struct conversion *conversion, struct tdm_error *err)
+{
+	const struct convert_options *const options = conversion->options;
+	struct tdm_machine_input *const inputs = calloc(options->input_count + 1, sizeof(*inputs));
+	struct tdm_machines_options how = options->machines;
+	size_t count = 0;
+	size_t unopened = 0;
+	enum tdm_status status;
+
+	if (!inputs) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+	}
+	for (size_t i = 0; i < options->input_count; i++) {
+		if (options->kinds[i] == CONVERT_RECORDS) {
+			inputs[count++] = options->inputs[i];
+		}
+	}
+	how.keep_going = true;
+	if (conversion->ctf) {
+		convert_ctf_fill(conversion->ctf, &how, options->corrections, options->offsets);
+	}
+	status = tdm_machines_open(
+		inputs, count, &how, &conversion->command->log, &conversion->machines, err);
+	if (status == TDM_OK) {
+		status = tdm_machines_put_aside_unopened(conversion->machines, &unopened, err);
+		conversion->incomplete |= unopened > 0;
+	}
+	if (status != TDM_OK) {
+		tdm_machines_close(conversion->machines);
+		conversion->machines = NULL;
+	}
+	free(inputs);
+	return status;
+}
+
+/* All inputs. What cannot be opened is told, and an error only where nothing else is there. */
+static enum tdm_status open_inputs(struct conversion *conversion, struct tdm_error *err)
+{
+	const struct convert_options *const options = conversion->options;
+	struct tdm_error fault = { 0 };
+	enum tdm_status status = sort_inputs(conversion, err);
+
+	if (status == TDM_OK && count_kind(options, CONVERT_CTF)) {
+		status = convert_ctf_open(conversion->command, options, &conversion->ctf, err);
+		if (status == TDM_ERR_FORMAT && count_kind(options, CONVERT_RECORDS)) {
+			leave_out(conversion, err->text);
+			status = TDM_OK;
+		}
+	}
+	if (status != TDM_OK || !count_kind(options, CONVERT_RECORDS)) {
+		return status;
+	}
+	status = open_records(conversion, conversion->ctf ? &fault : err);
+	if (status != TDM_OK && status != TDM_ERR_NOMEM && status != TDM_ERR_RANGE &&
+		conversion->ctf) {
+		leave_out(conversion, fault.text);
+		return TDM_OK;
+	}
+	if (status != TDM_OK && conversion->ctf) {
+		*err = fault;
+	}
+	for (size_t i = 0;
+		status == TDM_OK && conversion->ctf && i < tdm_machines_count(conversion->machines);
+		i++) {
+		convert_ctf_note_machine(conversion->ctf, tdm_machines_at(conversion->machines, i));
+	}
+	return status;
+}
+
+/* ---- outputs ---- */
+
+/* trace.dat and perf.data. @return An exit status. */
+static int convert_machines(struct conversion *conversion)
+{
+	const struct cli_command *const command = conversion->command;
+	const struct convert_options *const options = conversion->options;
+	const size_t count = tdm_machines_count(conversion->machines);
 	struct tdm_convert_report *const reports = calloc(count + 1, sizeof(*reports));
 	struct tdm_error err = { 0 };
 	struct progress progress = { 0 };
 	struct tdm_convert_options convert = options->convert;
-	char *const dir = out_dir_create(options->out_dir, &err);
-	enum tdm_status status = reports && dir ? TDM_OK : TDM_ERR_NOMEM;
+	enum tdm_status status = TDM_ERR_NOMEM;
 	int result;
 
-	if (!dir) {
-		free(reports);
-		return cli_failed(command, &err);
-	}
-	convert.out_dir = dir;
+	convert.out_dir = conversion->dir;
 	convert.stop = &stop_asked;
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	if (!command->quiet && isatty(STDERR_FILENO)) {
 		convert.progress = show_progress;
 		convert.user = &progress;
 	}
-	if (status == TDM_OK) {
-		status = options->to_json ? tdm_convert_run_json(machines, &convert, &command->log,
-						    reports, &err)
-					  : tdm_convert_run(machines, &convert, &command->log,
-						    reports, &err);
+	if (!reports) {
+		tdm_fail(&err, status, "no memory");
+	} else if (options->to_json) {
+		status = tdm_convert_put_json(conversion->machines, &convert, &command->log,
+			&conversion->json, reports, &err);
+	} else {
+		status = tdm_convert_run(
+			conversion->machines, &convert, &command->log, reports, &err);
 	}
 	clear_progress(&progress);
 	if (status == TDM_OK) {
 		result = report_all(command, options, reports, count);
 	} else {
-		/* A directory that was made for this and stayed empty goes; any other stays. */
-		(void)rmdir(dir);
 		if (status == TDM_END) {
 			tdm_fail(&err, TDM_END, "stopped; nothing was written");
 		}
@@ -229,88 +353,74 @@ static int convert_machines(const struct cli_command *command,
 		tdm_convert_report_release(&reports[i]);
 	}
 	free(reports);
-	free(dir);
 	return result;
 }
 
-/* trace.dat and perf.data. */
-static int convert_records(const struct cli_command *command, const struct convert_options *options)
+/* Whatever was opened, each in its way into one directory. */
+static int convert_all(struct conversion *conversion)
 {
-	struct tdm_machines *machines = NULL;
-	struct tdm_error err = { 0 };
-	int result;
-
-	if (tdm_machines_open(options->inputs, options->input_count, &options->machines,
-		    &command->log, &machines, &err) != TDM_OK) {
-		result = cli_failed(command, &err);
-	} else {
-		result = convert_machines(command, options, machines);
-	}
-	tdm_machines_close(machines);
-	return result;
-}
-
-/* CTF, and the inputs that are none beside it, each in its way into one directory. */
-static int convert_ctf(const struct cli_command *command, struct convert_options *options)
-{
-	struct tdm_machine_input *const all = options->inputs;
-	const size_t count = options->input_count;
-	struct tdm_machine_input *const others = calloc(count, sizeof(*others));
-	struct tdm_error err = { 0 };
-	char *const dir = out_dir_create(options->out_dir, &err);
-	const struct tdm_convert_selection *const selection = &options->convert.selection;
-	size_t other_count = 0;
 	int result = TDM_EXIT_DONE;
 
-	if (!others || !dir) {
-		result = cli_failed(
-			command, dir ? &(struct tdm_error){ .text = "no memory" } : &err);
-		free(others);
-		free(dir);
-		return result;
+	if (conversion->machines) {
+		result = convert_machines(conversion);
 	}
-	if (selection->has_begin || selection->has_end || selection->glob_count ||
-		selection->cpu_range_count) {
-		TDM_WARNING(&command->log,
-			"--begin, --end, --events and --cpus do not apply to CTF inputs: all of them is converted");
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (!convert_ctf_is_input(all[i].path)) {
-			others[other_count++] = all[i];
-		}
-	}
-	if (other_count) {
-		options->inputs = others;
-		options->input_count = other_count;
-		options->out_dir = dir;
-		result = convert_records(command, options);
-		options->inputs = all;
-		options->input_count = count;
-	}
-	if (result == TDM_EXIT_DONE || result == TDM_EXIT_INCOMPLETE) {
-		const int ctf = convert_ctf_run(command, options, dir);
+	if (conversion->ctf && (result == TDM_EXIT_DONE || result == TDM_EXIT_INCOMPLETE)) {
+		const int ctf = conversion->options->to_json
+					? convert_ctf_put_json(conversion->ctf, &conversion->json)
+					: convert_ctf_run(conversion->ctf, conversion->dir);
 
 		/* What came before is there and stays. */
-		if (ctf == TDM_EXIT_FAILED && other_count) {
+		if (ctf == TDM_EXIT_FAILED && conversion->machines &&
+			!conversion->options->to_json) {
 			result = TDM_EXIT_INCOMPLETE;
 		} else if (ctf != TDM_EXIT_DONE) {
 			result = ctf;
 		}
 	}
-	(void)rmdir(dir); /* goes where nothing is in it */
-	free(others);
-	free(dir);
+	return result == TDM_EXIT_DONE && conversion->incomplete ? TDM_EXIT_INCOMPLETE : result;
+}
+
+static int convert_to_json(struct conversion *conversion)
+{
+	struct tdm_error err = { 0 };
+	int result;
+
+	if (tdm_json_begin(&conversion->json, conversion->dir, conversion->options->convert.force,
+		    &err) != TDM_OK) {
+		result = cli_failed(conversion->command, &err);
+	} else {
+		result = convert_all(conversion);
+		if ((result == TDM_EXIT_DONE || result == TDM_EXIT_INCOMPLETE) &&
+			tdm_json_commit(&conversion->json, &err) != TDM_OK) {
+			result = cli_failed(conversion->command, &err);
+		}
+	}
+	tdm_json_release(&conversion->json);
 	return result;
 }
 
-static bool has_ctf(const struct convert_options *options)
+static int convert(const struct cli_command *command, struct convert_options *options)
 {
-	for (size_t i = 0; i < options->input_count; i++) {
-		if (convert_ctf_is_input(options->inputs[i].path)) {
-			return true;
-		}
+	struct conversion conversion = { .command = command, .options = options };
+	struct tdm_error err = { 0 };
+	int result;
+
+	if (open_inputs(&conversion, &err) != TDM_OK) {
+		result = cli_failed(command, &err);
+	} else if (!(conversion.dir = out_dir_create(options->out_dir, &err))) {
+		result = cli_failed(command, &err);
+	} else {
+		result = options->to_json ? convert_to_json(&conversion) : convert_all(&conversion);
+		/* A directory that was made for this and stayed empty goes; any other stays. */
+		(void)rmdir(conversion.dir);
 	}
-	return false;
+	if (result == TDM_EXIT_DONE || result == TDM_EXIT_INCOMPLETE) {
+		tdm_selection_tell_unused(&options->convert.selection, &command->log);
+	}
+	convert_ctf_close(conversion.ctf);
+	tdm_machines_close(conversion.machines);
+	free(conversion.dir);
+	return result;
 }
 
 int tdm_convert_main(int argc, char **argv)
@@ -321,15 +431,7 @@ int tdm_convert_main(int argc, char **argv)
 
 	if (result == -1) {
 		watch_signals();
-		if (has_ctf(&options) && options.to_json) {
-			result = cli_failed(&command,
-				&(struct tdm_error){
-					.text = "--to json is for trace.dat and perf.data, not for CTF" });
-		} else if (has_ctf(&options)) {
-			result = convert_ctf(&command, &options);
-		} else {
-			result = convert_records(&command, &options);
-		}
+		result = convert(&command, &options);
 	}
 	convert_options_release(&options);
 	return result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "convert_ctf_graph.h"
+#include "convert_ctf_priv.h"
 #include "plugin_find.h"
 #include "view_graph.h"
 #include <dirent.h>
@@ -18,7 +19,7 @@ static enum tdm_status no_memory(struct tdm_error *err)
 	return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a graph");
 }
 
-static bt_value *source_params(const char *from)
+static bt_value *source_params(const char *from, int64_t shift_ns)
 {
 	bt_value *params = bt_value_map_create();
 	bt_value *inputs = NULL;
@@ -28,7 +29,9 @@ static bt_value *source_params(const char *from)
 		bt_value_array_append_string_element(inputs, from) ==
 			BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK &&
 		bt_value_map_insert_bool_entry(
-			params, "force-clock-class-origin-unix-epoch", BT_TRUE) == INSERTED) {
+			params, "force-clock-class-origin-unix-epoch", BT_TRUE) == INSERTED &&
+		(!shift_ns || bt_value_map_insert_signed_integer_entry(
+				      params, "clock-class-offset-ns", shift_ns) == INSERTED)) {
 		return params;
 	}
 	bt_value_put_ref(params);
@@ -68,63 +71,120 @@ static bt_value *sink_params(const char *to)
 	return NULL;
 }
 
+/* Source, muxer and clock filter. @return The last of them; VIEW_NONE without memory. */
+static size_t add_trace(
+	struct view_graph *graph, const char *from, const struct convert_ctf_filter *filter)
+{
+	const size_t source = view_graph_add(
+		graph, VIEW_SOURCE, "trace", "ctf", "fs", source_params(from, filter->shift_ns));
+	const size_t streams =
+		view_graph_add(graph, VIEW_FILTER, "streams", "utils", "muxer", NULL);
+	size_t clock;
+
+	if (source == VIEW_NONE || streams == VIEW_NONE ||
+		!view_graph_connect(graph, source, streams)) {
+		return VIEW_NONE;
+	}
+	if (!filter->corrections) {
+		return streams;
+	}
+	clock = view_graph_add(
+		graph, VIEW_FILTER, "clock", "tandem", "clock", filter_params(filter));
+	return clock != VIEW_NONE && view_graph_connect(graph, streams, clock) ? clock : VIEW_NONE;
+}
+
+static enum tdm_status tell_end(enum view_end end, const char *from, struct tdm_error *err)
+{
+	switch (end) {
+	case VIEW_DONE:
+		return TDM_OK;
+	case VIEW_INTERRUPTED:
+		return tdm_fail(err, TDM_END, "stopped; nothing was written");
+	case VIEW_FAILED:
+	case VIEW_CUT:
+		break;
+	}
+	return tdm_fail(err, TDM_ERR_FORMAT, "%s: could not be converted", from);
+}
+
+static bt_logging_level level_of(const struct cli_command *command)
+{
+	return command->quiet ? BT_LOGGING_LEVEL_ERROR : BT_LOGGING_LEVEL_WARNING;
+}
+
 static enum tdm_status run(const struct cli_command *command, const char *from, const char *to,
-	const struct convert_ctf_filter *filter, struct tdm_error *err)
+	const struct convert_ctf_filter *filter, struct convert_ctf_counts *counts,
+	struct tdm_error *err)
 {
 	struct view_graph graph = { 0 };
+	struct ctf_select select = { filter->selection, counts };
 	char folder[PATH_MAX];
 	enum tdm_status status = TDM_OK;
-	const size_t source =
-		view_graph_add(&graph, VIEW_SOURCE, "trace", "ctf", "fs", source_params(from));
-	const size_t streams =
-		view_graph_add(&graph, VIEW_FILTER, "streams", "utils", "muxer", NULL);
-	const size_t clock = view_graph_add(
-		&graph, VIEW_FILTER, "clock", "tandem", "clock", filter_params(filter));
+	size_t last = add_trace(&graph, from, filter);
 	const size_t sink = view_graph_add(&graph, VIEW_SINK, "out", "ctf", "fs", sink_params(to));
 
+	if (last != VIEW_NONE && !tdm_selection_is_all(filter->selection)) {
+		const bt_component_class_filter *const chooser = ctf_select_class();
+		const size_t choice =
+			chooser ? view_graph_add_own(&graph, "choice", chooser, &select)
+				: VIEW_NONE;
+
+		last = choice != VIEW_NONE && view_graph_connect(&graph, last, choice) ? choice
+										       : VIEW_NONE;
+	}
 	(void)plugin_find_folder(folder);
-	if (source == VIEW_NONE || streams == VIEW_NONE || clock == VIEW_NONE ||
-		sink == VIEW_NONE || !view_graph_connect(&graph, source, streams) ||
-		!view_graph_connect(&graph, streams, clock) ||
-		!view_graph_connect(&graph, clock, sink)) {
+	if (last == VIEW_NONE || sink == VIEW_NONE || !view_graph_connect(&graph, last, sink)) {
 		status = no_memory(err);
 	} else {
-		switch (view_graph_run(&graph, folder, "tandem convert",
-			command->quiet ? BT_LOGGING_LEVEL_ERROR : BT_LOGGING_LEVEL_WARNING)) {
-		case VIEW_DONE:
-			break;
-		case VIEW_INTERRUPTED:
-			status = tdm_fail(err, TDM_END, "stopped; nothing was written");
-			break;
-		case VIEW_FAILED:
-		case VIEW_CUT:
-			status = tdm_fail(err, TDM_ERR_FORMAT, "%s: could not be converted", from);
-			break;
-		}
+		status = tell_end(
+			view_graph_run(&graph, folder, "tandem convert", level_of(command)), from,
+			err);
 	}
 	view_graph_release(&graph);
 	return status;
 }
 
-/* The sink wants to make its folder itself: what it made goes up to where it belongs. */
-static enum tdm_status move_up(const char *from, const char *to,
-	struct tdm_ctf_clone_report *report, struct tdm_error *err)
+/*
+ * The sink wants to make its folder itself: what it made goes up to where it belongs. Where only a part was chosen, packets
+ * may have become empty, and a copy leaves them out.
+ */
+static enum tdm_status move_up(const struct cli_command *command, const char *from, const char *to,
+	const struct tdm_convert_selection *selection, struct tdm_ctf_clone_report *report,
+	struct tdm_error *err)
 {
 	struct dirent **entries = NULL;
 	const int count = scandir(from, &entries, NULL, alphasort);
 	enum tdm_status status = count < 0 ? tdm_fail_errno(err, errno, "%s", from) : TDM_OK;
+	const bool is_all = tdm_selection_is_all(selection);
 
+	if (status == TDM_OK && !is_all) {
+		struct tdm_buffer text = { 0 };
+		struct tdm_ctf_clone_report copied = { 0 };
+		struct tsdl_metadata metadata;
+
+		status = convert_ctf_metadata(from, &text, &metadata, err);
+		if (status == TDM_OK) {
+			status = tdm_ctf_clone(from, to, &metadata, &command->log, &copied, err);
+			report->stream_count += copied.stream_count;
+			report->bytes += copied.bytes;
+		}
+		tsdl_release(&metadata);
+		tdm_buffer_release(&text);
+	}
 	for (int i = 0; i < count; i++) {
 		const char *const name = entries[i]->d_name;
+		const bool is_metadata = strcmp(name, "metadata") == 0;
 		char old_path[PATH_MAX], new_path[PATH_MAX];
 		struct stat about;
 
 		convert_ctf_join(old_path, from, name);
 		convert_ctf_join(new_path, to, name);
-		if (status == TDM_OK && name[0] != '.' && stat(old_path, &about) == 0) {
+		if (name[0] != '.' && !is_all && !is_metadata) {
+			unlink(old_path);
+		} else if (status == TDM_OK && name[0] != '.' && stat(old_path, &about) == 0) {
 			if (rename(old_path, new_path) != 0) {
 				status = tdm_fail_errno(err, errno, "%s", new_path);
-			} else if (strcmp(name, "metadata") != 0) {
+			} else if (!is_metadata) {
 				report->stream_count++;
 				report->bytes += (uint64_t)about.st_size;
 			}
@@ -203,10 +263,20 @@ static void remove_copy(const char *copy)
 	rmdir(copy);
 }
 
+static void add_stripped(
+	struct tdm_ctf_clone_report *report, const struct tdm_ctf_clone_report *stripped)
+{
+	report->empty_packets += stripped->empty_packets;
+	report->idle_streams += stripped->idle_streams;
+	report->damaged_bytes += stripped->damaged_bytes;
+	report->damaged_packets += stripped->damaged_packets;
+	report->unread_files += stripped->unread_files;
+}
+
 enum tdm_status convert_ctf_graph(const struct cli_command *command, const char *from,
 	const char *to, const struct convert_ctf_filter *filter,
-	struct tdm_ctf_clone_report *report, const struct tsdl_metadata *metadata,
-	struct tdm_error *err)
+	struct tdm_ctf_clone_report *report, struct convert_ctf_counts *counts,
+	const struct tsdl_metadata *metadata, struct tdm_error *err)
 {
 	char copy[PATH_MAX], made[PATH_MAX];
 	struct tdm_ctf_clone_report stripped = { 0 };
@@ -216,17 +286,41 @@ enum tdm_status convert_ctf_graph(const struct cli_command *command, const char 
 	convert_ctf_join(made, to, ".made");
 	status = strip(command, from, copy, metadata, &stripped, err);
 	if (status == TDM_OK && stripped.stream_count) {
-		status = run(command, copy, made, filter, err);
+		status = run(command, copy, made, filter, counts, err);
 		if (status == TDM_OK) {
-			status = move_up(made, to, report, err);
+			status = move_up(command, made, to, filter->selection, report, err);
 		}
 	} else if (status == TDM_OK) {
 		/* No event: nothing to correct, and the sink would make nothing. */
 		status = copy_metadata(from, to, err);
 	}
 	remove_copy(copy);
-	report->empty_packets += stripped.empty_packets;
-	report->idle_streams += stripped.idle_streams;
-	report->damaged_bytes += stripped.damaged_bytes;
+	add_stripped(report, &stripped);
+	return status;
+}
+
+enum tdm_status convert_ctf_feed(const struct cli_command *command, const char *from,
+	const char *copy, const struct convert_ctf_filter *filter,
+	struct tdm_ctf_clone_report *report, const struct tsdl_metadata *metadata,
+	bool (*each)(void *user, const bt_message *message), void *user, struct tdm_error *err)
+{
+	struct tdm_ctf_clone_report stripped = { 0 };
+	struct view_graph graph = { 0 };
+	char folder[PATH_MAX];
+	enum tdm_status status = strip(command, from, copy, metadata, &stripped, err);
+
+	if (status == TDM_OK && stripped.stream_count) {
+		const size_t last = add_trace(&graph, copy, filter);
+
+		(void)plugin_find_folder(folder);
+		status = last == VIEW_NONE
+				 ? no_memory(err)
+				 : tell_end(view_graph_feed(&graph, folder, "tandem convert",
+						    level_of(command), last, each, user),
+					   from, err);
+	}
+	view_graph_release(&graph);
+	remove_copy(copy);
+	add_stripped(report, &stripped);
 	return status;
 }

@@ -269,7 +269,7 @@ static int parse_own(struct convert_options *options, struct cli_command *comman
 		options->as_kernel = true;
 		return -1;
 	case OPT_CORRECTIONS:
-		return cli_named_add(&options->correction_list, optarg) ? -1 : TDM_EXIT_FAILED;
+		return cli_named_path_add(command, &options->correction_list, optarg);
 	case OPT_CPUS:
 		return add_cpus(options, command);
 	case OPT_EVENTS:
@@ -305,8 +305,13 @@ static bool settle(struct convert_options *options)
 	const size_t correction_count = options->correction_list.count;
 
 	options->inputs = calloc(input_count + 1, sizeof(*options->inputs));
+	options->kinds = calloc(input_count + 1, sizeof(*options->kinds));
 	options->corrections = calloc(correction_count + 1, sizeof(*options->corrections));
-	if (!options->inputs || !options->corrections) {
+	options->glob_fits = calloc(options->convert.selection.glob_count + 1, sizeof(bool));
+	options->cpu_range_fits =
+		calloc(options->convert.selection.cpu_range_count + 1, sizeof(bool));
+	if (!options->inputs || !options->kinds || !options->corrections || !options->glob_fits ||
+		!options->cpu_range_fits) {
 		return false;
 	}
 	for (size_t i = 0; i < input_count; i++) {
@@ -333,6 +338,8 @@ static bool settle(struct convert_options *options)
 	options->machines.offsets = options->offsets;
 	options->convert.selection.globs = options->globs;
 	options->convert.selection.cpu_ranges = options->cpu_ranges;
+	options->convert.selection.glob_fits = options->glob_fits;
+	options->convert.selection.cpu_range_fits = options->cpu_range_fits;
 	return true;
 }
 
@@ -350,8 +357,10 @@ int convert_options_parse(
 		}
 	}
 	for (int i = optind; i < argc; i++) {
-		if (!cli_named_add(&options->input_list, argv[i])) {
-			return TDM_EXIT_FAILED;
+		const int status = cli_named_path_add(command, &options->input_list, argv[i]);
+
+		if (status != -1) {
+			return status;
 		}
 	}
 	if (options->input_list.count == 0) {
@@ -369,9 +378,12 @@ void convert_options_release(struct convert_options *options)
 	cli_named_release(&options->input_list);
 	cli_named_release(&options->correction_list);
 	free(options->inputs);
+	free(options->kinds);
 	free(options->corrections);
 	free(options->offsets);
 	free(options->offset_names);
 	free(options->globs);
 	free(options->cpu_ranges);
+	free(options->glob_fits);
+	free(options->cpu_range_fits);
 }

@@ -9,6 +9,12 @@
 #include <convert_trace.h>
 #include <tandem/machines.h>
 
+enum convert_kind {
+	CONVERT_RECORDS, /* trace.dat, perf.data, or what cannot be told from them */
+	CONVERT_CTF,     /* a folder with CTF traces in it */
+	CONVERT_FOLDER   /* a folder with nothing that can be converted */
+};
+
 struct convert_options {
 	const char *out_dir; /* NULL: by the time */
 	bool to_json;
@@ -18,6 +24,7 @@ struct convert_options {
 	struct tdm_convert_options convert;
 	struct tdm_machines_options machines;
 	struct tdm_machine_input *inputs;
+	enum convert_kind *kinds; /* of the inputs; set by convert.c */
 	size_t input_count;
 	/* Owners of what the above points at. */
 	struct cli_named_list input_list, correction_list;
@@ -26,6 +33,7 @@ struct convert_options {
 	char (*offset_names)[TDM_MACHINE_NAME_MAX + 1];
 	const char **globs;
 	uint32_t *cpu_ranges;
+	bool *glob_fits, *cpu_range_fits;
 };
 
 /** @return -1: go on; else the exit status. @p options is to be released in either case. */

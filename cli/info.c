@@ -269,17 +269,13 @@ int tdm_info_main(int argc, char **argv)
 				exit_status = TDM_EXIT_FAILED;
 			}
 		} else if (value == OPT_CORRECTIONS) {
-			if (!cli_named_add(&options.corrections, optarg)) {
-				exit_status = TDM_EXIT_FAILED;
-			}
+			exit_status = cli_named_path_add(&command, &options.corrections, optarg);
 		} else {
 			exit_status = cli_common_option(&command, value);
 		}
 	}
 	for (; exit_status < 0 && optind < argc; optind++) {
-		if (!cli_named_add(&options.inputs, argv[optind])) {
-			exit_status = TDM_EXIT_FAILED;
-		}
+		exit_status = cli_named_path_add(&command, &options.inputs, argv[optind]);
 	}
 	if (exit_status < 0 && options.inputs.count == 0) {
 		exit_status = cli_usage_fault(&command, "no inputs");

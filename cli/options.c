@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void write_line(void *user, enum tdm_log_level level, const char *line)
 {
@@ -118,6 +119,25 @@ bool cli_named_add(struct cli_named_list *list, const char *argument)
 	items[list->count].text = input.path;
 	list->count++;
 	return true;
+}
+
+int cli_named_path_add(
+	const struct cli_command *command, struct cli_named_list *list, const char *argument)
+{
+	const char *const equals = strchr(argument, '=');
+	const char *const slash = strchr(argument, '/');
+
+	if (!cli_named_add(list, argument)) {
+		return cli_failed(command, &(struct tdm_error){ .text = "no memory" });
+	}
+	/* "./a=b.dat" and "data/a=b.dat" are paths; and so is all that exists. */
+	if (!equals || *list->items[list->count - 1].name || (slash && slash < equals) ||
+		access(argument, F_OK) == 0) {
+		return -1;
+	}
+	return cli_usage_fault(command,
+		"\"%s\": \"%.*s\" is no name for a machine: letters, digits, \"_\", and not first \".\" or \"-\", at most %d",
+		argument, (int)(equals - argument), argument, TDM_MACHINE_NAME_MAX);
 }
 
 void cli_named_release(struct cli_named_list *list)

@@ -80,6 +80,14 @@ struct cli_named_list {
 
 /** Appends one argument, split as cli_parse_input() does. @return False without memory. */
 bool cli_named_add(struct cli_named_list *list, const char *argument);
+
+/**
+ * The same for an argument that ends in a path: what stands before "=" must be a name then, unless the whole argument is
+ * a path itself.
+ * @return -1: go on; else the exit status, and the fault was told.
+ */
+int cli_named_path_add(
+	const struct cli_command *command, struct cli_named_list *list, const char *argument);
 void cli_named_release(struct cli_named_list *list);
 
 /** A whole number with an optional sign. @return False where the text is anything else or out of range. */

@@ -147,7 +147,7 @@ static bt_value *trimmer_params(const struct view_options *options)
 }
 
 static enum tdm_status describe(struct view_graph *graph, const struct view_options *options,
-	const struct tdm_log *log, struct tdm_error *err)
+	const struct tdm_log *log, bool *is_part, struct tdm_error *err)
 {
 	struct view_inputs inputs = { NULL, 0, false };
 	size_t last = VIEW_NONE;
@@ -156,7 +156,9 @@ static enum tdm_status describe(struct view_graph *graph, const struct view_opti
 	if (status == TDM_OK) {
 		status = view_plan_merge(graph, options, &inputs, NULL, log, &last, err);
 	}
-
+	for (size_t i = 0; status == TDM_OK && i < inputs.count; i++) {
+		*is_part = *is_part || inputs.items[i].is_unreadable;
+	}
 	view_inputs_release(&inputs);
 	if (status != TDM_OK) {
 		return status;
@@ -183,11 +185,11 @@ static int show(const struct cli_command *command, const struct view_options *op
 	struct view_graph graph = { 0 };
 	char folder[PATH_MAX];
 	int exit_status = TDM_EXIT_FAILED;
-
+	bool is_part = false;
 	struct tdm_error err = { .status = TDM_OK };
 
 	plugin_find_folder(folder);
-	if (describe(&graph, options, &command->log, &err) != TDM_OK) {
+	if (describe(&graph, options, &command->log, &is_part, &err) != TDM_OK) {
 		exit_status = cli_failed(command, &err);
 	} else if (options->run_args) {
 		view_graph_print(&graph, folder);
@@ -202,6 +204,9 @@ static int show(const struct cli_command *command, const struct view_options *op
 
 		exit_status = statuses[view_graph_run(&graph, folder, "tandem view",
 			command->quiet ? BT_LOGGING_LEVEL_ERROR : BT_LOGGING_LEVEL_WARNING)];
+		if (exit_status == TDM_EXIT_DONE && is_part) {
+			exit_status = TDM_EXIT_INCOMPLETE;
+		}
 	}
 	view_graph_release(&graph);
 	return exit_status;
@@ -239,7 +244,7 @@ static int take_option(struct cli_command *command, struct view_options *options
 {
 	switch (value) {
 	case OPT_CORRECTIONS:
-		return cli_named_add(&options->corrections, optarg) ? -1 : TDM_EXIT_FAILED;
+		return cli_named_path_add(command, &options->corrections, optarg);
 	case OPT_NAMES:
 		if (strcmp(optarg, "lttng") != 0 && strcmp(optarg, "ftrace") != 0) {
 			return cli_usage_fault(
@@ -311,9 +316,7 @@ int tdm_view_main(int argc, char **argv)
 		exit_status = take_option(&command, &options, value);
 	}
 	for (; exit_status < 0 && optind < argc; optind++) {
-		if (!cli_named_add(&options.inputs, argv[optind])) {
-			exit_status = TDM_EXIT_FAILED;
-		}
+		exit_status = cli_named_path_add(&command, &options.inputs, argv[optind]);
 	}
 	if (exit_status < 0 && options.inputs.count == 0) {
 		exit_status = cli_usage_fault(&command, "no inputs");

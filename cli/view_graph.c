@@ -32,6 +32,20 @@ size_t view_graph_add(struct view_graph *graph, enum view_kind kind, const char 
 	return graph->component_count++;
 }
 
+size_t view_graph_add_own(struct view_graph *graph, const char *name,
+	const bt_component_class_filter *filter_class, void *data)
+{
+	const size_t index = view_graph_add(graph, VIEW_FILTER, name, "", "", NULL);
+
+	if (index == VIEW_NONE) {
+		bt_component_class_filter_put_ref(filter_class);
+		return index;
+	}
+	graph->components[index].own_class = filter_class;
+	graph->components[index].own_data = data;
+	return index;
+}
+
 bool view_graph_connect(struct view_graph *graph, size_t from, size_t to)
 {
 	struct view_connection *const connections =
@@ -49,6 +63,7 @@ void view_graph_release(struct view_graph *graph)
 {
 	for (size_t i = 0; i < graph->component_count; i++) {
 		bt_value_put_ref(graph->components[i].params);
+		bt_component_class_filter_put_ref(graph->components[i].own_class);
 	}
 	free(graph->components);
 	free(graph->connections);

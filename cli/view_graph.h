@@ -21,11 +21,13 @@ enum view_kind {
 /* One component to be. */
 struct view_component {
 	enum view_kind kind;
-	char name[80];      /* in the graph, unique */
-	const char *plugin; /* e.g. "tandem" */
-	const char *class;  /* e.g. "tracedat" */
-	bt_value *params;   /* a map, owned */
-	const void *built;  /* the component, once the graph is built */
+	char name[80];                              /* in the graph, unique */
+	const char *plugin;                         /* e.g. "tandem" */
+	const char *class;                          /* e.g. "tracedat" */
+	bt_value *params;                           /* a map, owned */
+	const bt_component_class_filter *own_class; /* owned; NULL: of the plugin */
+	void *own_data;                             /* given to it when it is made; borrowed */
+	const void *built;                          /* the component, once the graph is built */
 };
 
 struct view_graph {
@@ -48,6 +50,10 @@ struct view_graph {
  */
 size_t view_graph_add(struct view_graph *graph, enum view_kind kind, const char *name,
 	const char *plugin, const char *class, bt_value *params);
+
+/** Adds a filter whose class this program has made. @param filter_class  Taken. */
+size_t view_graph_add_own(struct view_graph *graph, const char *name,
+	const bt_component_class_filter *filter_class, void *data);
 
 /** Connects all outputs of one to another. @return False without memory. */
 bool view_graph_connect(struct view_graph *graph, size_t from, size_t to);

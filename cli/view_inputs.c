@@ -13,36 +13,49 @@ static bool begins_with(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-static enum tdm_status find_kind(struct view_input *input, struct tdm_error *err)
+static void find_kind(struct view_input *input)
 {
 	struct stat st;
 
 	if (begins_with(input->path, "net://") || begins_with(input->path, "net4://") ||
 		begins_with(input->path, "net6://")) {
 		input->kind = VIEW_LIVE_LTTNG;
-		return TDM_OK;
+		return;
 	}
 	if (begins_with(input->path, "tandem://")) {
 		input->kind = VIEW_LIVE_TANDEM;
-		return TDM_OK;
+		return;
 	}
 	/* "perf record --threads" makes a folder too. */
 	if (tdm_trace_probe(input->path) == TDM_FORMAT_PERF) {
 		input->kind = VIEW_PERF;
-		return TDM_OK;
+		return;
 	}
 	if (stat(input->path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		input->kind = VIEW_CTF;
-		return TDM_OK;
+		return;
 	}
 	/* What cannot be opened is left to the source, whose message says why. */
 	input->kind = VIEW_TRACEDAT;
+}
+
+enum tdm_status view_input_try(const struct view_input *input, struct tdm_error *err)
+{
+	const struct tdm_stamp_options how = { .raw = false };
+	struct tdm_trace *trace = NULL;
+	enum tdm_status status;
+
+	if (input->kind != VIEW_TRACEDAT && input->kind != VIEW_PERF) {
+		return TDM_OK;
+	}
 	if (access(input->path, R_OK) == 0 && tdm_trace_probe(input->path) == TDM_FORMAT_UNKNOWN) {
 		return tdm_fail(err, TDM_ERR_FORMAT,
 			"%s: neither trace.dat nor perf.data, nor a directory with CTF in it",
 			input->path);
 	}
-	return TDM_OK;
+	status = tdm_trace_open(input->path, &how, NULL, &trace, err);
+	tdm_trace_close(trace);
+	return status;
 }
 
 /* The last part of a path that says something of the machine: LTTng puts "kernel" or "ust" below it. */
@@ -218,12 +231,7 @@ enum tdm_status view_inputs_read(
 	inputs->only_tracedat = true;
 	for (size_t i = 0; i < inputs->count; i++) {
 		inputs->items[i].path = options->inputs.items[i].text;
-
-		const enum tdm_status status = find_kind(&inputs->items[i], err);
-
-		if (status != TDM_OK) {
-			return status;
-		}
+		find_kind(&inputs->items[i]);
 		inputs->only_tracedat =
 			inputs->only_tracedat && inputs->items[i].kind == VIEW_TRACEDAT;
 	}

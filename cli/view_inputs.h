@@ -22,6 +22,7 @@ struct view_input {
 	const char *path;                    /* or URL; borrowed */
 	bool is_host;
 	char corrections[PATH_MAX]; /* file, service, or "offset:NS"; "" = none */
+	bool is_unreadable;         /* told; the others are shown without it */
 };
 
 struct view_inputs {
@@ -33,11 +34,13 @@ struct view_inputs {
 /**
  * Looks at the inputs. Corrections are those that the user named, else NAME.corrections beside the input or the host's.
  *
- * @retval TDM_ERR_FORMAT  An input is of no kind that can be viewed.
  * @retval TDM_ERR_RANGE   Corrections for a machine that is not there.
  */
 enum tdm_status view_inputs_read(
 	const struct view_options *options, struct view_inputs *inputs, struct tdm_error *err);
+
+/** Opens a trace.dat or perf.data once, to say early whether that works; any other input is TDM_OK. */
+enum tdm_status view_input_try(const struct view_input *input, struct tdm_error *err);
 void view_inputs_release(struct view_inputs *inputs);
 
 /* CTF traces below a directory, as babeltrace2's own command line finds them. */

@@ -29,7 +29,7 @@ static enum tdm_status no_memory(struct tdm_error *err)
 
 static bool is_wanted(const struct plan *plan, const struct view_input *input)
 {
-	return !plan->only || plan->only == input;
+	return !input->is_unreadable && (!plan->only || plan->only == input);
 }
 
 /* ---- the host's epoch ---- */
@@ -56,7 +56,7 @@ static enum tdm_status find_epoch(struct plan *plan, struct tdm_error *err)
 	for (size_t i = 0; i < plan->inputs->count; i++) {
 		const struct view_input *input = &plan->inputs->items[i];
 
-		if (input->is_host && input->kind == VIEW_CTF) {
+		if (input->is_host && input->kind == VIEW_CTF && !input->is_unreadable) {
 			struct flt_host_clock clock;
 			const enum tdm_status status =
 				flt_host_clock_epoch(input->path, NULL, &clock, err);
@@ -78,7 +78,8 @@ static enum tdm_status find_epoch(struct plan *plan, struct tdm_error *err)
 			plan->has_epoch = true;
 			return TDM_OK;
 		}
-		if (input->is_host && (input->kind == VIEW_TRACEDAT || input->kind == VIEW_PERF)) {
+		if (input->is_host && !input->is_unreadable &&
+			(input->kind == VIEW_TRACEDAT || input->kind == VIEW_PERF)) {
 			return epoch_of_file(plan, input, err);
 		}
 	}
@@ -362,8 +363,60 @@ static void say_unrelated(const struct plan *plan, const struct view_input *inpu
 	}
 }
 
+static enum tdm_status add_input(
+	struct plan *plan, const struct view_input *input, struct tdm_error *err)
+{
+	switch (input->kind) {
+	case VIEW_CTF:
+		return add_ctf(plan, input, err);
+	case VIEW_LIVE_LTTNG:
+		return add_live_lttng(plan, input, err);
+	case VIEW_LIVE_TANDEM:
+		return add_live_tandem(plan, input, err);
+	case VIEW_PERF:
+		return add_perf(plan, input, err);
+	case VIEW_TRACEDAT:
+		break; /* with the others of its kind */
+	}
+	return TDM_OK;
+}
+
+/* What cannot be opened is told and left out, unless it is all there is. @return The status of the first such. */
+static enum tdm_status leave_out_unreadable(
+	const struct plan *plan, struct view_inputs *inputs, size_t *left, struct tdm_error *err)
+{
+	enum tdm_status first = TDM_OK;
+
+	*left = 0;
+	for (size_t i = 0; i < inputs->count; i++) {
+		struct view_input *const input = &inputs->items[i];
+		struct view_ctf_list list = { NULL, 0 };
+		struct tdm_error fault;
+		enum tdm_status status;
+
+		if (!is_wanted(plan, input)) {
+			continue;
+		}
+		status = input->kind == VIEW_CTF ? view_ctf_find(input->path, &list, &fault)
+						 : view_input_try(input, &fault);
+		view_ctf_release(&list);
+		if (status == TDM_OK) {
+			++*left;
+			continue;
+		}
+		input->is_unreadable = true;
+		if (first == TDM_OK) {
+			*err = fault;
+			first = status;
+		} else {
+			TDM_ERROR(plan->log, "%s", fault.text);
+		}
+	}
+	return first;
+}
+
 enum tdm_status view_plan_merge(struct view_graph *graph, const struct view_options *options,
-	const struct view_inputs *inputs, const struct view_input *only, const struct tdm_log *log,
+	struct view_inputs *inputs, const struct view_input *only, const struct tdm_log *log,
 	size_t *muxer, struct tdm_error *err)
 {
 	struct plan plan = {
@@ -376,6 +429,18 @@ enum tdm_status view_plan_merge(struct view_graph *graph, const struct view_opti
 	if (plan.muxer == VIEW_NONE) {
 		return no_memory(err);
 	}
+	if (!inputs->only_tracedat && inputs->count > 1) {
+		size_t left = 0;
+
+		status = leave_out_unreadable(&plan, inputs, &left, err);
+		if (status != TDM_OK && left == 0) {
+			return status;
+		}
+		if (status != TDM_OK) {
+			TDM_ERROR(log, "%s: the other inputs are shown without it", err->text);
+			status = TDM_OK;
+		}
+	}
 	if (!inputs->only_tracedat) {
 		status = find_epoch(&plan, err);
 	}
@@ -383,27 +448,9 @@ enum tdm_status view_plan_merge(struct view_graph *graph, const struct view_opti
 		status = add_tracedat(&plan, err);
 	}
 	for (size_t i = 0; status == TDM_OK && i < inputs->count; i++) {
-		const struct view_input *input = &inputs->items[i];
-
-		if (!is_wanted(&plan, input)) {
-			continue;
-		}
-		say_unrelated(&plan, input);
-		switch (input->kind) {
-		case VIEW_CTF:
-			status = add_ctf(&plan, input, err);
-			break;
-		case VIEW_LIVE_LTTNG:
-			status = add_live_lttng(&plan, input, err);
-			break;
-		case VIEW_LIVE_TANDEM:
-			status = add_live_tandem(&plan, input, err);
-			break;
-		case VIEW_PERF:
-			status = add_perf(&plan, input, err);
-			break;
-		case VIEW_TRACEDAT:
-			break; /* added above */
+		if (is_wanted(&plan, &inputs->items[i])) {
+			say_unrelated(&plan, &inputs->items[i]);
+			status = add_input(&plan, &inputs->items[i], err);
 		}
 	}
 	return status;

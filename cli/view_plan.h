@@ -8,13 +8,14 @@
 #include "view_inputs.h"
 
 /**
- * Adds the sources of all inputs, a clock filter behind each guest that has a correction to apply, and the muxer.
+ * Adds the sources of all inputs that can be opened, a clock filter behind each guest that has a correction to apply, and the muxer.
  *
+ * @param inputs  Those that cannot be opened get is_unreadable and their message on @p log, as long as another can.
  * @param only   The one machine wanted; NULL = all.
  * @param muxer  Receives the muxer's index.
  */
 enum tdm_status view_plan_merge(struct view_graph *graph, const struct view_options *options,
-	const struct view_inputs *inputs, const struct view_input *only, const struct tdm_log *log,
+	struct view_inputs *inputs, const struct view_input *only, const struct tdm_log *log,
 	size_t *muxer, struct tdm_error *err);
 
 #endif

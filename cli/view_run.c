@@ -86,6 +86,18 @@ static bool add_component(bt_graph *graph, struct view_component *wanted, const 
 	return added;
 }
 
+static bool add_own(bt_graph *graph, struct view_component *wanted, bt_logging_level level)
+{
+	const bt_component_filter *component = NULL;
+	const bool added =
+		bt_graph_add_filter_component_with_initialize_method_data(graph, wanted->own_class,
+			wanted->name, wanted->params, wanted->own_data, level,
+			&component) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
+
+	wanted->built = component;
+	return added;
+}
+
 static uint64_t output_count(const struct view_component *component)
 {
 	return component->kind == VIEW_SOURCE
@@ -170,6 +182,14 @@ static bool build(bt_graph *graph, struct view_graph *wanted, const char *plugin
 {
 	for (size_t i = 0; i < wanted->component_count; i++) {
 		struct view_component *const component = &wanted->components[i];
+
+		if (component->own_class) {
+			if (!add_own(graph, component, level)) {
+				return false;
+			}
+			continue;
+		}
+
 		const bt_plugin *const plugin = find_plugin(component->plugin, plugin_folder);
 
 		if (!plugin) {

@@ -149,6 +149,8 @@ enum tdm_status tdm_convert_machine_plan(
 enum tdm_status tdm_convert_machine_peek(
 	struct tdm_convert_machine *conversion, struct tdm_error *err);
 void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_t count);
+/** Notes for the selection which events of the output fit. */
+void tdm_convert_machine_note_used(const struct tdm_convert_machine *conversion);
 enum tdm_status tdm_convert_machine_write_metadata(
 	struct tdm_convert_machine *conversion, struct tdm_error *err);
 void tdm_convert_machine_say_problems(struct tdm_convert_machine *conversion);
@@ -161,7 +163,6 @@ static inline uint32_t tdm_made_up_id(
 }
 
 /* convert_trace.c */
-bool tdm_cpu_is_wanted(const struct tdm_convert_selection *selection, uint32_t cpu);
 enum tdm_status tdm_plan_machines(struct tdm_machines *machines,
 	const struct tdm_convert_options *options, const struct tdm_log *log,
 	struct tdm_convert_report *reports, struct tdm_convert_machine *conversions,

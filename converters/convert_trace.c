@@ -112,20 +112,6 @@ static enum tdm_status run_crew(
 	return atomic_load(&crew->failed) ? TDM_END : TDM_OK;
 }
 
-bool tdm_cpu_is_wanted(const struct tdm_convert_selection *selection, uint32_t cpu)
-{
-	if (selection->cpu_range_count == 0) {
-		return true;
-	}
-	for (size_t i = 0; i < selection->cpu_range_count; i++) {
-		if (cpu >= selection->cpu_ranges[2 * i] &&
-			cpu <= selection->cpu_ranges[2 * i + 1]) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Adds the jobs of one machine, one for each CPU that has a stream. */
 static void add_jobs(struct crew *crew, struct tdm_convert_machine *conversion)
 {
@@ -136,7 +122,7 @@ static void add_jobs(struct crew *crew, struct tdm_convert_machine *conversion)
 		const uint32_t cpu = info->streams[i].cpu;
 		struct tdm_cpu_job *job = NULL;
 
-		if (!tdm_cpu_is_wanted(&conversion->options->selection, cpu)) {
+		if (!tdm_selection_has_cpu(&conversion->options->selection, cpu)) {
 			continue;
 		}
 		for (size_t j = first; j < crew->job_count && !job; j++) {
@@ -215,7 +201,11 @@ static void add_results(struct crew *crew, struct tdm_convert_machine *conversio
 			report->bound_ns = (int64_t)job->bound_ns;
 		}
 		report->cpu_count += job->events + job->synthetic > 0;
+		if (job->events) {
+			tdm_selection_note_cpu(&conversion->options->selection, job->cpu);
+		}
 	}
+	tdm_convert_machine_note_used(conversion);
 }
 
 /* What is known when all CPUs are done: the state dump, the metadata. */

@@ -5,6 +5,7 @@
 #ifndef TANDEM_CONVERT_TRACE_H
 #define TANDEM_CONVERT_TRACE_H
 
+#include "selection.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,17 +14,6 @@
 #include <tandem/machines.h>
 #include <tandem/names.h>
 #include <tandem/status.h>
-
-/* Which part of the input is wanted; zero-initialised: all. */
-struct tdm_convert_selection {
-	bool has_begin, has_end;
-	int64_t begin_ns, end_ns; /* as the output shows time; end included */
-	const char *const
-		*globs; /* of event names, shown or the tracer's own or SYSTEM:NAME; any fits */
-	size_t glob_count;
-	const uint32_t *cpu_ranges; /* pairs first, last */
-	size_t cpu_range_count;
-};
 
 struct tdm_convert_options {
 	const char *out_dir; /* exists */
@@ -69,14 +59,6 @@ struct tdm_convert_report {
  * @retval TDM_ERR_*   As @p err says.
  */
 enum tdm_status tdm_convert_run(struct tdm_machines *machines,
-	const struct tdm_convert_options *options, const struct tdm_log *log,
-	struct tdm_convert_report *reports, struct tdm_error *err);
-
-/**
- * The same machines as one file out_dir/trace.json in the trace-event format. Options and reports as above; nothing is
- * made up.
- */
-enum tdm_status tdm_convert_run_json(struct tdm_machines *machines,
 	const struct tdm_convert_options *options, const struct tdm_log *log,
 	struct tdm_convert_report *reports, struct tdm_error *err);
 

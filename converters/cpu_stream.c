@@ -2,30 +2,13 @@
 /*
  * cpu_stream.c - the records of one CPU, of all buffers of a machine, become one stream file in order of time.
  */
-#include "convert_priv.h"
+#include "cpu_source.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Room that an event needs at most before its payload: header, thread, its name, the common fields. */
 #define CONTEXT_BYTES_MAX (4u + TDM_TASK_NAME_MAX * 4u + 1u + TDM_COMMON_MAX * 8u)
 #define OVERHEAD_BYTES    (TDM_CTF_EVENT_HEADER_BYTES_MAX + CONTEXT_BYTES_MAX + 64u)
-
-/* One buffer of the CPU. */
-struct source {
-	struct tdm_reader *reader;
-	struct tdm_task_names *names;
-	size_t stream_index;
-	struct tdm_batch batch;
-	size_t at;        /* next slot of the batch */
-	uint64_t ordinal; /* of that slot in the stream */
-	bool is_done;
-	/* The thread of the record before, and its name as it is written. */
-	int32_t tid;
-	uint8_t comm_bytes; /* with its NUL; 0 = not known yet */
-	uint8_t comm[TDM_TASK_NAME_MAX * 4 + 1];
-	uint64_t comm_until;         /* raw time */
-	struct tdm_sync_point *sync; /* the next one in this stream; NULL = none */
-};
 
 /* The job while it runs. */
 struct run {
@@ -34,43 +17,11 @@ struct run {
 	struct tdm_ctf_stream *stream;
 	struct tdm_copy_state copy;
 	uint64_t last_time; /* of the events written */
-	uint64_t discard;   /* losses since the last event, to be told by the next packet */
-	struct source *sources;
-	size_t source_count;
+	struct tdm_cpu_sources sources;
 	struct tdm_error *err;
 };
 
-static uint64_t out_time(const struct tdm_convert_machine *conversion, uint64_t time_ns)
-{
-	return time_ns + conversion->bias_ns;
-}
-
-/* The next batch of a source that has none. Its loss is told with its first record. */
-static enum tdm_status load(struct run *run, struct source *source)
-{
-	struct tdm_error fault;
-
-	while (!source->is_done && source->at == source->batch.count) {
-		const enum tdm_status status =
-			tdm_reader_next_batch(source->reader, &source->batch, &fault);
-
-		source->at = 0;
-		if (status != TDM_OK) {
-			/* A stream that breaks off is told by the trace's faults; what was read stays. */
-			source->batch = (struct tdm_batch){ 0 };
-			source->is_done = true;
-			if (status == TDM_ERR_NOMEM) {
-				*run->err = fault;
-				return status;
-			}
-		} else if (source->batch.count == 0 && source->batch.lost) {
-			run->discard += source->batch.lost_count ? source->batch.lost_count : 1;
-		}
-	}
-	return TDM_OK;
-}
-
-static void learn(struct run *run, struct source *source, const struct tdm_id_plan *plan,
+static void learn(struct run *run, struct tdm_cpu_source *source, const struct tdm_id_plan *plan,
 	const struct tdm_slot *slot, uint64_t time)
 {
 	struct tdm_cpu_job *const job = run->job;
@@ -103,7 +54,7 @@ static void learn(struct run *run, struct source *source, const struct tdm_id_pl
 	}
 }
 
-static void set_comm(struct run *run, struct source *source, const struct tdm_slot *slot,
+static void set_comm(struct run *run, struct tdm_cpu_source *source, const struct tdm_slot *slot,
 	int32_t tid, uint64_t time)
 {
 	size_t length = 0;
@@ -128,7 +79,7 @@ static void set_comm(struct run *run, struct source *source, const struct tdm_sl
 	}
 }
 
-static inline uint8_t *put_context(const struct run *run, const struct source *source,
+static inline uint8_t *put_context(const struct run *run, const struct tdm_cpu_source *source,
 	const struct tdm_id_plan *plan, const struct tdm_slot *slot, uint8_t *out)
 {
 	const uint8_t *const payload = slot->payload;
@@ -205,13 +156,13 @@ static enum tdm_status turn_packet(struct run *run)
 {
 	const enum tdm_status status = tdm_ctf_stream_flush(run->stream, run->err);
 
-	run->stream->discarded += run->discard;
-	run->discard = 0;
+	run->stream->discarded += run->sources.discard;
+	run->sources.discard = 0;
 	return status;
 }
 
 /* Writes one event. @return Its end, or NULL where it does not fit behind what the packet has already. */
-static inline uint8_t *put_event(struct run *run, const struct source *source,
+static inline uint8_t *put_event(struct run *run, const struct tdm_cpu_source *source,
 	const struct tdm_id_plan *plan, const struct tdm_class_plan *class_plan,
 	const struct tdm_slot *slot, uint64_t time)
 {
@@ -232,7 +183,7 @@ static inline uint8_t *put_event(struct run *run, const struct source *source,
 }
 
 /* The rare ways of put_event(): a full packet; an event that fits into none. */
-static enum tdm_status put_event_again(struct run *run, const struct source *source,
+static enum tdm_status put_event_again(struct run *run, const struct tdm_cpu_source *source,
 	const struct tdm_id_plan *plan, const struct tdm_class_plan *class_plan,
 	const struct tdm_slot *slot, uint64_t time, uint8_t **end)
 {
@@ -251,7 +202,7 @@ static enum tdm_status put_event_again(struct run *run, const struct source *sou
 	return status;
 }
 
-static enum tdm_status put_slots(struct run *run, struct source *source, size_t count)
+static enum tdm_status put_slots(struct run *run, struct tdm_cpu_source *source, size_t count)
 {
 	const struct tdm_convert_machine *const conversion = run->conversion;
 	struct tdm_cpu_job *const job = run->job;
@@ -266,7 +217,7 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 	enum tdm_status status = TDM_OK;
 
 	if (source->at == 0 && source->batch.lost) {
-		run->discard += source->batch.lost_count ? source->batch.lost_count : 1;
+		run->sources.discard += source->batch.lost_count ? source->batch.lost_count : 1;
 	}
 	source->at += count;
 	source->ordinal += count;
@@ -276,7 +227,7 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 				? &by_id[slot->event_id]
 				: NULL;
 		struct tdm_class_plan *class_plan;
-		uint64_t time = out_time(conversion, slot->time_ns);
+		uint64_t time = tdm_out_time(conversion, slot->time_ns);
 		uint64_t bad_before;
 		int32_t tid = -1;
 		uint8_t *end;
@@ -320,7 +271,7 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 			time = run->last_time;
 			job->clamped++;
 		}
-		if (__builtin_expect(run->discard || stream->at >= stream->full, 0)) {
+		if (__builtin_expect(run->sources.discard || stream->at >= stream->full, 0)) {
 			status = turn_packet(run);
 			if (status != TDM_OK) {
 				return status;
@@ -359,7 +310,7 @@ static enum tdm_status put_slots(struct run *run, struct source *source, size_t 
 }
 
 /* The host's end of a sync pair, behind the record that it belongs to. */
-static enum tdm_status put_sync(struct run *run, struct source *source)
+static enum tdm_status put_sync(struct run *run, struct tdm_cpu_source *source)
 {
 	const struct tdm_convert_machine *const conversion = run->conversion;
 	struct tdm_ctf_stream *const stream = run->stream;
@@ -367,7 +318,7 @@ static enum tdm_status put_sync(struct run *run, struct source *source)
 	uint64_t time = sync->time > run->last_time ? sync->time : run->last_time;
 	uint8_t *out;
 
-	if (stream->at >= stream->full || run->discard) {
+	if (stream->at >= stream->full || run->sources.discard) {
 		const enum tdm_status status = turn_packet(run);
 
 		if (status != TDM_OK) {
@@ -386,25 +337,8 @@ static enum tdm_status put_sync(struct run *run, struct source *source)
 	return TDM_OK;
 }
 
-/* The next sync point of a stream at or behind an ordinal. */
-static struct tdm_sync_point *next_sync(
-	const struct tdm_convert_machine *conversion, size_t stream_index, uint64_t ordinal)
-{
-	struct tdm_sync_point *next = NULL;
-
-	for (size_t i = 0; i < conversion->sync_count; i++) {
-		struct tdm_sync_point *const sync = &conversion->syncs[i];
-
-		if (sync->is_set && sync->stream_index == stream_index &&
-			sync->ordinal >= ordinal && (!next || sync->ordinal < next->ordinal)) {
-			next = sync;
-		}
-	}
-	return next;
-}
-
 /* Some slots of a source, with the sync points between them. */
-static enum tdm_status put_run(struct run *run, struct source *source, size_t count)
+static enum tdm_status put_run(struct run *run, struct tdm_cpu_source *source, size_t count)
 {
 	while (source->sync && source->sync->ordinal < source->ordinal + count) {
 		const size_t first = (size_t)(source->sync->ordinal - source->ordinal) + 1;
@@ -424,41 +358,15 @@ static enum tdm_status put_run(struct run *run, struct source *source, size_t co
 		if (status != TDM_OK) {
 			return status;
 		}
-		source->sync = next_sync(run->conversion, source->stream_index, source->ordinal);
+		source->sync =
+			tdm_next_sync(run->conversion, source->stream_index, source->ordinal);
 		count -= first;
 	}
 	return count ? put_slots(run, source, count) : TDM_OK;
 }
 
-/* The source whose next record is the earliest; NULL at the end. @p until receives when another one's turn comes. */
-static struct source *choose_source(struct run *run, uint64_t *until)
-{
-	struct source *first = NULL;
-
-	*until = UINT64_MAX;
-	for (size_t i = 0; i < run->source_count; i++) {
-		struct source *const source = &run->sources[i];
-		uint64_t time;
-
-		if (source->is_done) {
-			continue;
-		}
-		time = out_time(run->conversion, source->batch.slots[source->at].time_ns);
-		if (!first) {
-			first = source;
-		} else if (time <
-			   out_time(run->conversion, first->batch.slots[first->at].time_ns)) {
-			*until = out_time(run->conversion, first->batch.slots[first->at].time_ns);
-			first = source;
-		} else if (time < *until) {
-			*until = time;
-		}
-	}
-	return first;
-}
-
 /* How well the time of a batch is known: asked once a batch, knots are further apart than that. */
-static void note_bound(struct run *run, const struct source *source)
+static void note_bound(struct run *run, const struct tdm_cpu_source *source)
 {
 	const struct tdm_timeline *const corrections = run->conversion->machine->corrections;
 	uint64_t minus = 0;
@@ -478,14 +386,12 @@ static enum tdm_status merge_sources(struct run *run)
 	enum tdm_status status = TDM_OK;
 
 	while (status == TDM_OK) {
-		struct source *source;
+		struct tdm_cpu_source *source;
 		uint64_t until;
 		size_t count;
 
-		for (size_t i = 0; i < run->source_count && status == TDM_OK; i++) {
-			status = load(run, &run->sources[i]);
-		}
-		source = status == TDM_OK ? choose_source(run, &until) : NULL;
+		status = tdm_cpu_sources_load(&run->sources, run->err);
+		source = status == TDM_OK ? tdm_cpu_sources_choose(&run->sources, &until) : NULL;
 		if (!source) {
 			return status;
 		}
@@ -501,7 +407,8 @@ static enum tdm_status merge_sources(struct run *run)
 			const struct tdm_slot *const slots = source->batch.slots + source->at;
 			size_t i = 1;
 
-			while (i < count && out_time(run->conversion, slots[i].time_ns) < until) {
+			while (i < count &&
+				tdm_out_time(run->conversion, slots[i].time_ns) < until) {
 				i++;
 			}
 			count = i;
@@ -511,62 +418,6 @@ static enum tdm_status merge_sources(struct run *run)
 		atomic_fetch_add_explicit(run->job->event_counter, count, memory_order_relaxed);
 	}
 	return status;
-}
-
-static enum tdm_status open_sources(struct run *run)
-{
-	struct tdm_convert_machine *const conversion = run->job->conversion;
-	const struct tdm_trace_info *const info = conversion->info;
-
-	run->sources = calloc(info->stream_count + 1, sizeof(*run->sources));
-	if (!run->sources) {
-		return tdm_fail(run->err, TDM_ERR_NOMEM, "no memory");
-	}
-	for (size_t i = 0; i < info->stream_count; i++) {
-		struct source *const source = &run->sources[run->source_count];
-
-		if (info->streams[i].cpu != run->job->cpu) {
-			continue;
-		}
-		source->stream_index = i;
-		source->names = tdm_task_names_create(conversion->trace);
-		if (!source->names) {
-			return tdm_fail(run->err, TDM_ERR_NOMEM, "no memory");
-		}
-		run->source_count++;
-		source->reader = tdm_reader_create(conversion->trace, i, run->err);
-		if (!source->reader) {
-			/* Told among the trace's faults; the other streams still come. */
-			source->is_done = true;
-			if (run->err->status == TDM_ERR_NOMEM) {
-				return TDM_ERR_NOMEM;
-			}
-			TDM_WARNING(conversion->log, "%s", run->err->text);
-			run->job->unreadable_bytes += info->streams[i].data_bytes;
-		}
-		source->sync = next_sync(conversion, i, 0);
-	}
-	return TDM_OK;
-}
-
-static void close_sources(struct run *run)
-{
-	for (size_t i = 0; i < run->source_count; i++) {
-		struct source *const source = &run->sources[i];
-
-		if (source->reader) {
-			const struct tdm_reader_counts counts =
-				tdm_reader_get_counts(source->reader);
-
-			run->job->lost += counts.lost_events;
-			run->job->lost_unknown += counts.lost_unknown;
-			run->job->unreadable_pages += counts.unreadable_pages;
-			run->job->unreadable_bytes += counts.unreadable_bytes;
-		}
-		tdm_reader_destroy(source->reader);
-		tdm_task_names_destroy(source->names);
-	}
-	free(run->sources);
 }
 
 void tdm_cpu_job_run(struct tdm_cpu_job *job)
@@ -594,16 +445,16 @@ void tdm_cpu_job_run(struct tdm_cpu_job *job)
 		tdm_fail(&job->error, TDM_ERR_NOMEM, "no memory for CPU %u", job->cpu);
 		return;
 	}
-	job->status = open_sources(&run);
+	job->status = tdm_cpu_sources_open(job, &run.sources, &job->error);
 	if (job->status == TDM_OK) {
 		job->status = merge_sources(&run);
 	}
 	if (job->status == TDM_OK) {
 		/* A loss after the last event belongs to the packet that has it. */
-		job->stream.discarded += run.discard;
+		job->stream.discarded += run.sources.discard;
 		job->status = tdm_ctf_stream_finish(&job->stream, &job->error);
 	}
-	close_sources(&run);
+	tdm_cpu_sources_close(job, &run.sources);
 	job->bad_fields = run.copy.bad_locators;
 	tdm_buffer_release(&run.copy.scratch);
 	/* The room is for those that still run; the path is needed for a packet at the start. */

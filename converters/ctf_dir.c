@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ctf_dir.h"
-#include "ctf_clone.h"
+#include "ctf_list.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -54,7 +54,7 @@ static uint64_t load_bits(
 }
 
 /* A time stamp of fewer bits than 64 counts on from the last one. */
-static void update_clock(struct ctf_walk *walk, uint64_t value, uint32_t size_bits)
+void ctf_walk_clock(struct ctf_walk *walk, uint64_t value, uint32_t size_bits)
 {
 	if (size_bits < 64) {
 		const uint64_t span = UINT64_C(1) << size_bits;
@@ -79,7 +79,7 @@ static bool over_integer(struct ctf_walk *walk, const struct tsdl_type *type, ui
 		*value |= ~UINT64_C(0) << type->size_bits;
 	}
 	if (type->has_clock) {
-		update_clock(walk, *value, type->size_bits);
+		ctf_walk_clock(walk, *value, type->size_bits);
 	}
 	return true;
 }
@@ -88,6 +88,14 @@ static bool keep(
 	struct ctf_walk *walk, const char *name, const struct tsdl_type *type, uint64_t value)
 {
 	if (walk->value_count == CTF_WALK_VALUES_MAX) {
+		/* Elements of an array have the same names again and again: the newest counts. */
+		for (uint32_t i = walk->value_count; i-- > 0;) {
+			if (strcmp(walk->values[i].name, name) == 0) {
+				walk->values[i].value = value;
+				walk->values[i].type = type;
+				return true;
+			}
+		}
 		return fail(walk, "too many lengths and selectors in one event");
 	}
 	walk->values[walk->value_count++] = (struct ctf_walk_value){ name, value, type };
@@ -184,22 +192,24 @@ static bool over_variant(struct ctf_walk *walk, const struct tsdl_type *type)
 	return fail(walk, "a selector without an option");
 }
 
+bool ctf_walk_field(struct ctf_walk *walk, const struct tsdl_field *field)
+{
+	uint64_t value = 0;
+
+	if (field->type->kind != TSDL_INTEGER && field->type->kind != TSDL_ENUM) {
+		return ctf_walk_over(walk, field->type);
+	}
+	return over_integer(walk, field->type, &value) &&
+	       (!field->is_referenced || keep(walk, field->name, field->type, value));
+}
+
 static bool over_struct(struct ctf_walk *walk, const struct tsdl_type *type)
 {
 	if (!align(walk, type->align_bits)) {
 		return false;
 	}
 	for (uint32_t i = 0; i < type->field_count; i++) {
-		const struct tsdl_field *const field = &type->fields[i];
-		uint64_t value = 0;
-
-		if (field->type->kind == TSDL_INTEGER || field->type->kind == TSDL_ENUM) {
-			if (!over_integer(walk, field->type, &value) ||
-				(field->is_referenced &&
-					!keep(walk, field->name, field->type, value))) {
-				return false;
-			}
-		} else if (!ctf_walk_over(walk, field->type)) {
+		if (!ctf_walk_field(walk, &type->fields[i])) {
 			return false;
 		}
 	}

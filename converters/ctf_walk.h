@@ -33,6 +33,12 @@ struct ctf_walk {
 /** Walks over one value of a type. @return False with walk->fault where it passes the end or makes no sense. */
 bool ctf_walk_over(struct ctf_walk *walk, const struct tsdl_type *type);
 
+/** The same for one member of a structure: its value is kept where it is a length, a selector or wanted. */
+bool ctf_walk_field(struct ctf_walk *walk, const struct tsdl_field *field);
+
+/** Takes a time stamp of some bits: fewer than 64 count on from the last one. */
+void ctf_walk_clock(struct ctf_walk *walk, uint64_t value, uint32_t size_bits);
+
 /** The newest value kept under a name, with or without an underscore in front; false where there is none. */
 bool ctf_walk_find(const struct ctf_walk *walk, const char *name, uint64_t *value);
 

@@ -5,7 +5,6 @@
  */
 #include "convert_priv.h"
 #include "tandem_version.h"
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,23 +13,31 @@
 #define SECOND_NS   UINT64_C(1000000000)
 #define BIAS_MAX_NS (UINT64_C(1) << 62)
 
-static bool is_wanted(
-	const struct tdm_convert_selection *selection, const struct tdm_shown_class *shown)
-{
+/* The names by which an event can be asked for. */
+struct event_names {
+	const char *of[3];
 	char full[512];
+};
 
-	if (selection->glob_count == 0) {
-		return true;
-	}
-	snprintf(full, sizeof(full), "%s:%s", shown->source->system, shown->source->name);
-	for (size_t i = 0; i < selection->glob_count; i++) {
-		if (fnmatch(selection->globs[i], shown->name, 0) == 0 ||
-			fnmatch(selection->globs[i], shown->source->name, 0) == 0 ||
-			fnmatch(selection->globs[i], full, 0) == 0) {
-			return true;
+static void fill_names(const struct tdm_shown_class *shown, struct event_names *names)
+{
+	snprintf(names->full, sizeof(names->full), "%s:%s", shown->source->system,
+		shown->source->name);
+	names->of[0] = shown->name;
+	names->of[1] = shown->source->name;
+	names->of[2] = names->full;
+}
+
+void tdm_convert_machine_note_used(const struct tdm_convert_machine *conversion)
+{
+	for (size_t i = 0; i < conversion->plan_count; i++) {
+		struct event_names names;
+
+		if (atomic_load(&conversion->used[i])) {
+			fill_names(conversion->plans[i].copy.shown, &names);
+			tdm_selection_note_event(&conversion->options->selection, names.of, 3);
 		}
 	}
-	return false;
 }
 
 static bool is_context_field(const struct tdm_field *field)
@@ -179,6 +186,7 @@ static enum tdm_status plan_classes(struct tdm_convert_machine *conversion)
 	for (size_t i = 0; i < count; i++) {
 		const struct tdm_shown_class *const shown = tdm_names_at(conversion->names, i);
 		struct tdm_class_plan *const plan = &conversion->plans[i];
+		struct event_names names;
 
 		if (tdm_copy_plan_make(shown, conversion->layout.big_endian, &plan->copy) !=
 			TDM_OK) {
@@ -186,7 +194,9 @@ static enum tdm_status plan_classes(struct tdm_convert_machine *conversion)
 		}
 		conversion->plan_count++;
 		plan->id = (uint32_t)i;
-		plan->is_wanted = is_wanted(&conversion->options->selection, shown);
+		fill_names(shown, &names);
+		plan->is_wanted =
+			tdm_selection_has_event(&conversion->options->selection, names.of, 3);
 	}
 	for (size_t i = 0; i < tdm_schema_count(schema); i++) {
 		const uint32_t id = tdm_schema_at(schema, i)->id;

@@ -11,8 +11,6 @@ enum {
 	FIELDS_MAX = 65536,
 	NAME_BYTES_MAX = 256,
 	/* Names are looked up one by one: real traces have some dozens of these. */
-	ALIASES_MAX = 8192,
-	REFERENCES_MAX = 1024,
 };
 
 static struct tsdl_type *new_type(struct tsdl_parser *parser, enum tsdl_kind kind)
@@ -138,72 +136,6 @@ static const struct tsdl_type *take_scalar(struct tsdl_parser *parser, enum tsdl
 	return type;
 }
 
-static bool add_alias(struct tsdl_parser *parser, const char *name, const struct tsdl_type *type)
-{
-	struct tsdl_alias *const aliases = tsdl_grow(parser, parser->aliases, parser->alias_count,
-		&parser->alias_room, sizeof(*aliases));
-
-	if (!aliases) {
-		return false;
-	}
-	parser->aliases = aliases;
-	if (parser->alias_count >= ALIASES_MAX) {
-		return tsdl_fail(parser, "fewer names of types");
-	}
-	aliases[parser->alias_count++] =
-		(struct tsdl_alias){ tdm_arena_text(&parser->metadata->arena, name, strlen(name)),
-			type };
-	return true;
-}
-
-/* The newest of a name: inner scopes hide outer ones, and what is redefined later is meant later. */
-static const struct tsdl_type *find_alias(const struct tsdl_parser *parser, const char *name)
-{
-	for (size_t i = parser->alias_count; i-- > 0;) {
-		if (parser->aliases[i].name && strcmp(parser->aliases[i].name, name) == 0) {
-			return parser->aliases[i].type;
-		}
-	}
-	return NULL;
-}
-
-static bool add_reference(struct tsdl_parser *parser, const char *name)
-{
-	for (size_t i = 0; i < parser->reference_count; i++) {
-		if (strcmp(parser->references[i], name) == 0) {
-			return true;
-		}
-	}
-	if (parser->reference_count >= REFERENCES_MAX) {
-		return tsdl_fail(parser, "fewer lengths and selectors");
-	}
-
-	const char **const references = tsdl_grow(parser, parser->references,
-		parser->reference_count, &parser->reference_room, sizeof(*references));
-
-	if (!references) {
-		return false;
-	}
-	parser->references = references;
-	references[parser->reference_count++] = name;
-	return true;
-}
-
-/* The last part of a path that names a length or a selector. */
-static const char *take_reference(struct tsdl_parser *parser)
-{
-	char path[NAME_BYTES_MAX];
-	const char *name = NULL;
-
-	if (!tsdl_take_path(parser, path, sizeof(path))) {
-		return NULL;
-	}
-	name = strrchr(path, '.');
-	name = name ? name + 1 : path;
-	name = tdm_arena_text(&parser->metadata->arena, name, strlen(name));
-	return name && add_reference(parser, name) ? name : NULL;
-}
-
 static bool add_field(struct tsdl_parser *parser, struct tsdl_type *type, size_t *room,
 	const char *name, const struct tsdl_type *field_type)
 {
@@ -247,7 +179,7 @@ static const struct tsdl_type *take_bounds(
 		tsdl_next(&parser->lexer);
 	} else {
 		type->kind = TSDL_SEQUENCE;
-		type->reference = take_reference(parser);
+		type->reference = tsdl_take_reference(parser);
 		if (!type->reference) {
 			return NULL;
 		}
@@ -323,7 +255,7 @@ static void take_tag(struct tsdl_parser *parser, const char *keyword, char *tag,
 
 static const struct tsdl_type *tagged(struct tsdl_parser *parser, const char *tag)
 {
-	const struct tsdl_type *const type = find_alias(parser, tag);
+	const struct tsdl_type *const type = tsdl_find_alias(parser, tag);
 
 	if (!type) {
 		tsdl_fail(parser, "a type that was declared");
@@ -364,7 +296,7 @@ static const struct tsdl_type *take_struct(struct tsdl_parser *parser)
 
 		type->align_bits = align_bits > type->align_bits ? align_bits : type->align_bits;
 	}
-	return !tag[0] || add_alias(parser, tag, type) ? type : NULL;
+	return !tag[0] || tsdl_add_alias(parser, tag, type) ? type : NULL;
 }
 
 static const struct tsdl_type *take_variant(struct tsdl_parser *parser)
@@ -377,7 +309,7 @@ static const struct tsdl_type *take_variant(struct tsdl_parser *parser)
 	take_tag(parser, "variant", tag, sizeof(tag));
 	if (tsdl_is_mark(parser, '<')) {
 		tsdl_next(&parser->lexer);
-		reference = take_reference(parser);
+		reference = tsdl_take_reference(parser);
 		if (!reference || !tsdl_take_mark(parser, '>')) {
 			return NULL;
 		}
@@ -402,7 +334,7 @@ static const struct tsdl_type *take_variant(struct tsdl_parser *parser)
 	if (!take_fields(parser, type) || !note_struct(parser, type)) {
 		return NULL;
 	}
-	return !tag[0] || add_alias(parser, tag, type) ? type : NULL;
+	return !tag[0] || tsdl_add_alias(parser, tag, type) ? type : NULL;
 }
 
 static bool take_mappings(struct tsdl_parser *parser, struct tsdl_type *type)
@@ -460,7 +392,7 @@ static const struct tsdl_type *take_enum(struct tsdl_parser *parser)
 		tsdl_next(&parser->lexer);
 		integer = tsdl_take_type(parser);
 	} else if (tsdl_is_mark(parser, '{')) {
-		integer = find_alias(parser, "int");
+		integer = tsdl_find_alias(parser, "int");
 	} else {
 		return tagged(parser, tag);
 	}
@@ -479,7 +411,7 @@ static const struct tsdl_type *take_enum(struct tsdl_parser *parser)
 	if (!take_mappings(parser, type)) {
 		return NULL;
 	}
-	return !tag[0] || add_alias(parser, tag, type) ? type : NULL;
+	return !tag[0] || tsdl_add_alias(parser, tag, type) ? type : NULL;
 }
 
 static bool is_c_type_word(const char *word)
@@ -548,7 +480,7 @@ static const struct tsdl_type *take_type_inside(struct tsdl_parser *parser)
 	if (!take_alias_name(parser, name, sizeof(name))) {
 		return NULL;
 	}
-	type = find_alias(parser, name);
+	type = tsdl_find_alias(parser, name);
 	if (!type) {
 		tsdl_fail(parser, "a type that was declared");
 	}
@@ -593,38 +525,9 @@ bool tsdl_take_declaration(struct tsdl_parser *parser)
 			return false;
 		}
 		type = take_bounds(parser, type);
-		if (!type || !add_alias(parser, name, type)) {
+		if (!type || !tsdl_add_alias(parser, name, type)) {
 			return false;
 		}
 	}
 	return tsdl_take_mark(parser, ';');
-}
-
-static bool is_listed(const struct tsdl_parser *parser, const char *name)
-{
-	for (size_t i = 0; parser->wanted && parser->wanted[i]; i++) {
-		if (strcmp(parser->wanted[i], name) == 0 ||
-			(name[0] == '_' && strcmp(parser->wanted[i], name + 1) == 0)) {
-			return true;
-		}
-	}
-	for (size_t i = 0; i < parser->reference_count; i++) {
-		/* A reference may leave the member's underscore out. */
-		if (strcmp(parser->references[i], name) == 0 ||
-			(name[0] == '_' && strcmp(parser->references[i], name + 1) == 0)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-void tsdl_mark_references(struct tsdl_parser *parser)
-{
-	for (size_t i = 0; i < parser->struct_count; i++) {
-		struct tsdl_type *const type = parser->structs[i];
-
-		for (uint32_t j = 0; type->kind == TSDL_STRUCT && j < type->field_count; j++) {
-			type->fields[j].is_referenced = is_listed(parser, type->fields[j].name);
-		}
-	}
 }

@@ -128,13 +128,16 @@ static size_t choose_host(
 void machines_choose_host(struct tdm_machines *machines, const struct tdm_machine_input *inputs,
 	const struct tdm_machines_options *options)
 {
-	(void)options;
 	for (size_t i = 0; i < machines->count; i++) {
 		machines->entries[i].machine.tie = TDM_TIE_NONE;
 		machines->entries[i].machine.reference = i;
 	}
 	for (size_t i = 0; i < machines->count; i++) {
 		tie_by_ids(machines, i);
+	}
+
+	if (options->host_is_elsewhere) {
+		return;
 	}
 
 	const size_t host = choose_host(machines, inputs);
@@ -217,7 +220,8 @@ static enum tdm_status no_such_guest(const struct tdm_machines *machines,
  * Corrections lead to the host's raw readings. The host's stamps then get the host's DATE and OFFSET, so the guest's must
  * get the same and not its own.
  */
-static void take_host_offset(struct tdm_machines *machines, struct entry *entry)
+static void take_host_offset(struct tdm_machines *machines,
+	const struct tdm_machines_options *options, struct entry *entry)
 {
 	const struct tdm_trace_info *const info = machines_info(entry);
 
@@ -235,23 +239,26 @@ static void take_host_offset(struct tdm_machines *machines, struct entry *entry)
 	}
 
 	const struct tdm_timeline_info said = tdm_timeline_get_info(entry->timeline);
+	const int64_t epoch_ns =
+		options->has_host_epoch ? options->host_epoch_ns : said.epoch_offset_ns;
 
-	if (said.has_epoch && info) {
+	if ((said.has_epoch || options->has_host_epoch) && info) {
 		entry->machine.offset_ns =
-			(int64_t)((uint64_t)entry->machine.offset_ns +
-				  (uint64_t)said.epoch_offset_ns - (uint64_t)info->date_offset_ns);
+			(int64_t)((uint64_t)entry->machine.offset_ns + (uint64_t)epoch_ns -
+				  (uint64_t)info->date_offset_ns);
 	}
 }
 
 /* Gives a machine its timeline, whoever made it. */
-static void set_timeline(struct tdm_machines *machines, struct entry *entry)
+static void set_timeline(struct tdm_machines *machines, const struct tdm_machines_options *options,
+	struct entry *entry)
 {
 	entry->machine.corrections = entry->timeline;
 	entry->machine.corrections_path = entry->corrections_path;
 	if (!entry->machine.is_host) {
 		entry->machine.tie = TDM_TIE_CORRECTIONS;
 	}
-	take_host_offset(machines, entry);
+	take_host_offset(machines, options, entry);
 }
 
 static enum tdm_status take_offsets(struct tdm_machines *machines,
@@ -282,13 +289,22 @@ static enum tdm_status take_offsets(struct tdm_machines *machines,
 			entry->machine.offset_ns = (int64_t)((uint64_t)entry->machine.offset_ns +
 							     (uint64_t)offset->offset);
 		}
-		set_timeline(machines, entry);
+		set_timeline(machines, options, entry);
 	}
 	return TDM_OK;
 }
 
-void machines_spread_epoch(struct tdm_machines *machines)
+void machines_spread_epoch(
+	struct tdm_machines *machines, const struct tdm_machines_options *options)
 {
+	for (size_t i = 0; options->has_host_epoch && i < machines->count; i++) {
+		struct tdm_machine *const machine = &machines->entries[i].machine;
+		const struct tdm_trace_info *const info = machines_info(&machines->entries[i]);
+
+		if (machine->is_host && info && !info->is_unix_time && info->date_offset_ns == 0) {
+			machine->epoch_offset_ns = options->host_epoch_ns;
+		}
+	}
 	for (size_t i = 0; i < machines->count; i++) {
 		const struct entry *const guest = &machines->entries[i];
 		const size_t host = guest->machine.reference;
@@ -342,7 +358,7 @@ enum tdm_status machines_load_corrections(struct tdm_machines *machines,
 			return status;
 		}
 		entry->corrections_path = strdup(input->path);
-		set_timeline(machines, entry);
+		set_timeline(machines, options, entry);
 	}
 	return take_offsets(machines, options, err);
 }

@@ -143,6 +143,12 @@ static void name_all(struct tdm_machines *machines, const struct tdm_machine_inp
 	for (size_t i = 0; i < machines->count; i++) {
 		if (inputs[i].name) {
 			take_name(machines, i, inputs[i].name);
+			if (strcmp(machines->entries[i].machine.name, inputs[i].name) != 0) {
+				TDM_WARNING(machines->log,
+					"%s: another input is called \"%s\" too, so this one is \"%s\"",
+					machines->entries[i].path, inputs[i].name,
+					machines->entries[i].machine.name);
+			}
 		}
 	}
 	for (size_t i = 0; i < machines->count; i++) {
@@ -238,7 +244,7 @@ enum tdm_status tdm_machines_open(const struct tdm_machine_input *inputs, size_t
 			}
 		}
 	}
-	machines_spread_epoch(made);
+	machines_spread_epoch(made, options);
 	status = machines_tell_unrelated(made, options, err);
 	if (status == TDM_OK) {
 		*machines = made;
@@ -281,7 +287,7 @@ void tdm_machines_close(struct tdm_machines *machines)
 	if (!machines) {
 		return;
 	}
-	for (size_t i = 0; machines->entries && i < machines->count; i++) {
+	for (size_t i = 0; machines->entries && i < machines->count + machines->aside_count; i++) {
 		struct entry *const entry = &machines->entries[i];
 
 		tdm_trace_close(entry->machine.trace);
@@ -292,6 +298,58 @@ void tdm_machines_close(struct tdm_machines *machines)
 	}
 	free(machines->entries);
 	free(machines);
+}
+
+/* Where an entry stands once those without a trace are behind the others. */
+static size_t place_of(const struct tdm_machines *machines, size_t index)
+{
+	const bool is_open = machines->entries[index].machine.trace != NULL;
+	size_t place = 0;
+
+	for (size_t i = 0; i < machines->count; i++) {
+		const bool other_is_open = machines->entries[i].machine.trace != NULL;
+
+		place += other_is_open == is_open ? i < index : other_is_open;
+	}
+	return place;
+}
+
+enum tdm_status tdm_machines_put_aside_unopened(
+	struct tdm_machines *machines, size_t *put_aside, struct tdm_error *err)
+{
+	struct entry *const sorted = calloc(machines->count + 1, sizeof(*sorted));
+	size_t opened = 0;
+
+	if (!sorted) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for %zu machines", machines->count);
+	}
+	for (size_t i = 0; i < machines->count; i++) {
+		const struct entry *const entry = &machines->entries[i];
+		const size_t reference = entry->machine.reference;
+		struct entry *const moved = &sorted[place_of(machines, i)];
+
+		opened += entry->machine.trace != NULL;
+		*moved = *entry;
+		moved->machine.reference = place_of(machines,
+			reference < machines->count && machines->entries[reference].machine.trace
+				? reference
+				: i);
+	}
+	free(machines->entries);
+	machines->entries = sorted;
+	*put_aside = machines->count - opened;
+	machines->aside_count = *put_aside;
+	machines->count = opened;
+	if (opened == 0) {
+		const struct tdm_error *const first = &sorted[0].machine.error;
+
+		return tdm_fail(err, first->status, "%s", first->text);
+	}
+	for (size_t i = 0; i < *put_aside; i++) {
+		TDM_ERROR(machines->log, "%s: the other inputs are read without it",
+			sorted[opened + i].machine.error.text);
+	}
+	return TDM_OK;
 }
 
 size_t tdm_machines_count(const struct tdm_machines *machines)

@@ -19,6 +19,7 @@ struct tdm_machines {
 	const struct tdm_log *log;
 	struct entry *entries;
 	size_t count;
+	size_t aside_count; /* entries behind those: not opened */
 };
 
 /** What the trace of an entry says of itself; NULL where it could not be opened. */
@@ -29,7 +30,8 @@ void machines_choose_host(struct tdm_machines *machines, const struct tdm_machin
 	const struct tdm_machines_options *options);
 
 /** Gives each machine the epoch offset of its host: corrections files tell it. */
-void machines_spread_epoch(struct tdm_machines *machines);
+void machines_spread_epoch(
+	struct tdm_machines *machines, const struct tdm_machines_options *options);
 
 /** Loads the corrections files, takes the offsets given by hand, and gives each to its machine. The traces are then to be opened again. */
 enum tdm_status machines_load_corrections(struct tdm_machines *machines,

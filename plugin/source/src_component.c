@@ -72,7 +72,8 @@ static enum tdm_status check_formats(const struct src_kind *kind, const struct w
 }
 
 enum tdm_status src_open_machines(const struct src_kind *kind, const bt_value *params,
-	const struct tdm_log *log, struct tdm_machines **machines, struct tdm_error *err)
+	const struct tdm_log *log, struct tdm_machines **machines, size_t *unopened,
+	struct tdm_error *err)
 {
 	struct wanted wanted = { 0 };
 	enum tdm_status status = param_check(params, kind->rules, kind->rule_count, err);
@@ -95,10 +96,18 @@ enum tdm_status src_open_machines(const struct src_kind *kind, const bt_value *p
 			.offset_ns = param_int(params, "clock-offset-ns", 0),
 			.refuse_unrelated =
 				strcmp(param_text(params, "on-unrelated", "warn"), "fail") == 0,
+			.keep_going = true,
 		};
 
 		status =
 			tdm_machines_open(wanted.inputs, input_count, &options, log, machines, err);
+		if (status == TDM_OK) {
+			status = tdm_machines_put_aside_unopened(*machines, unopened, err);
+			if (status != TDM_OK) {
+				tdm_machines_close(*machines);
+				*machines = NULL;
+			}
+		}
 	}
 	free(wanted.inputs);
 	free(wanted.corrections);
@@ -322,10 +331,10 @@ bt_component_class_initialize_method_status src_initialize(
 	report_init(&component->report, kind->class_name,
 		bt_component_get_logging_level(bt_self_component_as_component(self_component)));
 
-	enum tdm_status status = kind->open
-					 ? kind->open(component, params, &err)
-					 : src_open_machines(kind, params, &component->report.log,
-						   &component->machines, &err);
+	enum tdm_status status =
+		kind->open ? kind->open(component, params, &err)
+			   : src_open_machines(kind, params, &component->report.log,
+				     &component->machines, &component->unopened, &err);
 
 	if (status == TDM_OK) {
 		status = make_members(component, self, params, &err);
@@ -399,7 +408,7 @@ static void tell_times(const struct src_component *component, const struct src_m
 
 bool src_tell_losses(struct src_component *component)
 {
-	bool unreadable = false;
+	bool unreadable = component->unopened > 0;
 
 	for (size_t i = 0; i < component->member_count; i++) {
 		struct src_machine *const member = &component->members[i];

@@ -54,6 +54,7 @@ struct src_component {
 	const struct src_kind *kind;
 	struct report report;
 	struct tdm_machines *machines;
+	size_t unopened; /* inputs that could not be opened: told, and a failure once the others are delivered */
 	struct src_machine *members; /* as many as machines */
 	size_t member_count;
 	struct src_port *ports;
@@ -88,7 +89,8 @@ bt_message_iterator_class_can_seek_beginning_method_status src_iterator_can_seek
 
 /** Checks the parameters and opens the machines that they name. */
 enum tdm_status src_open_machines(const struct src_kind *kind, const bt_value *params,
-	const struct tdm_log *log, struct tdm_machines **machines, struct tdm_error *err);
+	const struct tdm_log *log, struct tdm_machines **machines, size_t *unopened,
+	struct tdm_error *err);
 
 /** Whether a stream's buffer is wanted by the "buffers" parameter. */
 bool src_buffer_is_wanted(

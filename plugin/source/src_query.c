@@ -125,14 +125,15 @@ static bt_component_class_query_method_status trace_infos(const struct src_kind 
 {
 	struct report report;
 	struct tdm_machines *machines = NULL;
+	size_t unopened = 0;
 	struct tdm_error err = { TDM_OK, "" };
 	bt_value *traces = NULL;
 	bt_component_class_query_method_status status = OK;
 
 	/* What is to be said about these inputs the component says, which comes next. */
 	report_init(&report, kind->class_name, level);
-	report.log.max_level = TDM_LOG_ERROR;
-	if (src_open_machines(kind, params, &report.log, &machines, &err) != TDM_OK) {
+	report.log.write = NULL;
+	if (src_open_machines(kind, params, &report.log, &machines, &unopened, &err) != TDM_OK) {
 		report_class_cause(self_class, &err);
 		return FAILED;
 	}

@@ -47,6 +47,10 @@ struct tdm_machines_options {
 	int64_t offset_ns;     /* added to every stamp, last */
 	bool refuse_unrelated; /* inputs that nothing ties together are an error, not a warning */
 	bool keep_going; /* an input that cannot be opened is a machine without a trace, not an error */
+	bool host_is_elsewhere; /* the host is none of these inputs, all of which are its guests */
+	/* What makes Unix time of the host's readings, where somebody knows it but the inputs do not. */
+	bool has_host_epoch;
+	int64_t host_epoch_ns;
 };
 
 /* What puts a machine on the host's clock. */
@@ -100,6 +104,17 @@ void tdm_machines_close(struct tdm_machines *machines);
  */
 enum tdm_status tdm_machines_of_trace(struct tdm_trace *trace, const char *name,
 	const struct tdm_log *log, struct tdm_machines **machines, struct tdm_error *err);
+
+/**
+ * Puts the machines whose input could not be opened (keep_going) behind the others, where tdm_machines_count() no longer
+ * counts them, and says each fault as an error on the log. References follow; a guest whose host is put aside becomes its
+ * own reference and keeps its stamps.
+ *
+ * @param put_aside  Receives how many there are.
+ * @retval TDM_ERR_*  None could be opened: @p err has the fault of the first, and nothing was said.
+ */
+enum tdm_status tdm_machines_put_aside_unopened(
+	struct tdm_machines *machines, size_t *put_aside, struct tdm_error *err);
 
 size_t tdm_machines_count(const struct tdm_machines *machines);
 const struct tdm_machine *tdm_machines_at(const struct tdm_machines *machines, size_t index);

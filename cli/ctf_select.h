@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctf_select.h - a filter of a babeltrace2 graph that lets only chosen events pass, and what else of events others need.
+ */
+#ifndef TANDEM_CLI_CTF_SELECT_H
+#define TANDEM_CLI_CTF_SELECT_H
+
+#include <babeltrace2/babeltrace.h>
+#include <selection.h>
+
+/* Events that came and that passed. */
+struct convert_ctf_counts {
+	uint64_t in, out;
+};
+
+struct ctf_select {
+	const struct tdm_convert_selection *selection;
+	struct convert_ctf_counts *counts;
+};
+
+/** Whether the event of a message is chosen; both are counted. */
+bool ctf_select_has(const struct ctf_select *select, const bt_message *message);
+
+/** The filter's class, whose data is a struct ctf_select that outlives the graph. NULL without memory. */
+const bt_component_class_filter *ctf_select_class(void);
+
+/** A member of a structure; NULL where there is none, or no structure. */
+const bt_field *ctf_member(const bt_field *structure, const char *name);
+bool ctf_number(const bt_field *field, int64_t *number);
+
+/** The CPU of an event, by its packet; UINT32_MAX where that does not tell. */
+uint32_t ctf_event_cpu(const bt_event *event);
+
+#endif
