@@ -91,31 +91,16 @@ static bool must_seal(const struct agent_peer *peer, const struct request *reque
 static enum tdm_status send_opened(
 	struct agent_peer *peer, const struct stream_session *session, struct tdm_error *err)
 {
-	struct tdm_buffer body = { 0 };
-	uint64_t trace_id = 0;
-	char number[32];
-	bool failed = tdm_opened_put(&body, 0, 0) != TDM_OK;
+	struct tdm_stream_facts facts = {
+		.cpu_count = tdm_tap_cpu_count(session->tap),
+		.page_bytes = tdm_tap_page_bytes(session->tap),
+		.sealed = session->sealed,
+	};
 
-	while (trace_id == 0) {
-		tdm_random(&trace_id, sizeof(trace_id));
+	while (facts.trace_id == 0) {
+		tdm_random(&facts.trace_id, sizeof(facts.trace_id));
 	}
-	snprintf(number, sizeof(number), "%" PRIu64, trace_id);
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_TRACE_ID, number) != TDM_OK;
-	snprintf(number, sizeof(number), "%" PRIu32, tdm_tap_cpu_count(session->tap));
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_CPUS, number) != TDM_OK;
-	snprintf(number, sizeof(number), "%" PRIu32, tdm_tap_page_bytes(session->tap));
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_PAGE, number) != TDM_OK;
-	failed |=
-		tdm_record_add(&body, TDM_STREAM_KEY_SEALED, session->sealed ? "1" : "0") != TDM_OK;
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_TOKEN, session->token) != TDM_OK;
-
-	const enum tdm_status status =
-		failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for an answer")
-		       : tdm_link_send(peer->link, TDM_FRAME_OPENED, body.bytes, body.size,
-				 tdm_deadline_ns(SEND_MS), err);
-
-	tdm_buffer_release(&body);
-	return status;
+	return tdm_stream_send_opened(peer->link, &facts, session->token, SEND_MS, err);
 }
 
 /* Waits for one frame of a type; TDM_END also where the agent ends. */

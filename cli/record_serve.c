@@ -67,13 +67,6 @@ enum tdm_status record_serve_add(
 	return TDM_OK;
 }
 
-static enum tdm_status send_body(struct viewer *viewer, enum tdm_frame_type type,
-	const struct tdm_buffer *body, struct tdm_error *err)
-{
-	return tdm_link_send(
-		viewer->link, type, body->bytes, body->size, tdm_deadline_ns(SEND_MS), err);
-}
-
 /* "*": the names of all machines, and that is all. */
 static enum tdm_status send_names(struct viewer *viewer, struct tdm_error *err)
 {
@@ -87,30 +80,8 @@ static enum tdm_status send_names(struct viewer *viewer, struct tdm_error *err)
 
 	const enum tdm_status status =
 		failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for an answer")
-		       : send_body(viewer, TDM_FRAME_OPENED, &body, err);
-
-	tdm_buffer_release(&body);
-	return status;
-}
-
-static enum tdm_status send_opened(struct viewer *viewer, struct tdm_error *err)
-{
-	struct tdm_buffer body = { 0 };
-	char number[32];
-	bool failed = tdm_opened_put(&body, 0, 0) != TDM_OK;
-
-	snprintf(number, sizeof(number), "%" PRIu64, record_spool_ties(viewer->spool)->trace_id);
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_TRACE_ID, number) != TDM_OK;
-	snprintf(number, sizeof(number), "%" PRIu32, record_spool_cpus(viewer->spool));
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_CPUS, number) != TDM_OK;
-	snprintf(number, sizeof(number), "%" PRIu32, record_spool_meta(viewer->spool)->page_bytes);
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_PAGE, number) != TDM_OK;
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_SEALED, "0") != TDM_OK;
-	failed |= tdm_record_add(&body, TDM_STREAM_KEY_TOKEN, "-") != TDM_OK;
-
-	const enum tdm_status status =
-		failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for an answer")
-		       : send_body(viewer, TDM_FRAME_OPENED, &body, err);
+		       : tdm_link_send(viewer->link, TDM_FRAME_OPENED, body.bytes, body.size,
+				 tdm_deadline_ns(SEND_MS), err);
 
 	tdm_buffer_release(&body);
 	return status;
@@ -211,7 +182,12 @@ static enum tdm_status follow(struct viewer *viewer, struct tdm_error *err)
 static enum tdm_status serve_machine(struct viewer *viewer, struct tdm_error *err)
 {
 	struct tdm_frame frame;
-	enum tdm_status status = send_opened(viewer, err);
+	const struct tdm_stream_facts facts = {
+		.trace_id = record_spool_ties(viewer->spool)->trace_id,
+		.cpu_count = record_spool_cpus(viewer->spool),
+		.page_bytes = record_spool_meta(viewer->spool)->page_bytes,
+	};
+	enum tdm_status status = tdm_stream_send_opened(viewer->link, &facts, "-", SEND_MS, err);
 
 	if (status == TDM_OK) {
 		status = tdm_stream_send_texts(

@@ -332,6 +332,33 @@ enum tdm_status tdm_stream_parse_url(
 	return tdm_address_parse(text, TDM_ADDRESS_CONNECT, address, err);
 }
 
+static bool add_number(struct tdm_buffer *body, const char *key, uint64_t value)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRIu64, value);
+	return tdm_record_add(body, key, number) == TDM_OK;
+}
+
+enum tdm_status tdm_stream_send_opened(struct tdm_link *link, const struct tdm_stream_facts *facts,
+	const char *token, uint32_t timeout_ms, struct tdm_error *err)
+{
+	struct tdm_buffer body = { 0 };
+	const bool complete = tdm_opened_put(&body, 0, 0) == TDM_OK &&
+			      add_number(&body, TDM_STREAM_KEY_TRACE_ID, facts->trace_id) &&
+			      add_number(&body, TDM_STREAM_KEY_CPUS, facts->cpu_count) &&
+			      add_number(&body, TDM_STREAM_KEY_PAGE, facts->page_bytes) &&
+			      add_number(&body, TDM_STREAM_KEY_SEALED, facts->sealed) &&
+			      tdm_record_add(&body, TDM_STREAM_KEY_TOKEN, token) == TDM_OK;
+	const enum tdm_status status =
+		complete ? tdm_link_send(link, TDM_FRAME_OPENED, body.bytes, body.size,
+				   tdm_deadline_ns(timeout_ms), err)
+			 : tdm_fail(err, TDM_ERR_NOMEM, "no memory for an answer");
+
+	tdm_buffer_release(&body);
+	return status;
+}
+
 enum tdm_status tdm_stream_send_texts(struct tdm_link *link, const struct tdm_trace_meta *meta,
 	uint32_t timeout_ms, struct tdm_error *err)
 {

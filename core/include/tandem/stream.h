@@ -131,6 +131,14 @@ struct tdm_stream_page {
 enum tdm_status tdm_stream_next_page(
 	struct tdm_stream *stream, struct tdm_stream_page *page, struct tdm_error *err);
 
+/**
+ * The serving side: says OPENED, with the facts of a stream.
+ *
+ * @param token  Of the session, for its page connections; "-" where there are none.
+ */
+enum tdm_status tdm_stream_send_opened(struct tdm_link *link, const struct tdm_stream_facts *facts,
+	const char *token, uint32_t timeout_ms, struct tdm_error *err);
+
 /** The serving side: sends packed texts in frames, an empty one behind them. */
 enum tdm_status tdm_stream_send_texts(struct tdm_link *link, const struct tdm_trace_meta *meta,
 	uint32_t timeout_ms, struct tdm_error *err);
