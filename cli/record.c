@@ -21,8 +21,8 @@ static const char help[] =
 	"  -o, --output DIR      where the files go (default: tandem- and the local time)\n"
 	"  -e, --event EVENT     system, event, system:event or glob; may be repeated (default: sched)\n"
 	"  -f, --filter FILTER   filter of the -e before it, in the kernel's syntax\n"
-	"  -C, --clock CLOCK     trace clock of all machines (default: mono; with guests mono_raw, which no\n"
-	"                        daemon steers)\n"
+	"  -C, --clock CLOCK     trace clock of all machines (default: mono; with guests x86-tsc where KVM\n"
+	"                        tells its relation to each of them, else mono_raw, which no daemon steers)\n"
 	"      --guest NAME[=ADDR] also this guest, by its agent: tcp:HOST[:PORT], vsock:CID[:PORT], unix:PATH,\n"
 	"                        vm:NAME[:PORT] (the vsock of the guest that libvirt or QEMU calls so; without\n"
 	"                        ADDR vm:NAME), trace-cmd:HOST[:PORT]; may be repeated. -e and -f behind it are this guest's; without any it records\n"
@@ -55,7 +55,7 @@ struct session {
 	struct record_options options;
 	struct run_command run;
 	char *dir;
-	const char *clock;
+	struct record_clock clock;
 	struct record_ties ties; /* of the host */
 	struct record_spool *spool;
 	struct record_host *host;
@@ -76,22 +76,6 @@ static uint64_t random_id(void)
 		}
 	}
 	return id;
-}
-
-/* Clock and ids that all machines of the session share. */
-static void choose_ties(struct session *session)
-{
-	const struct record_options *options = &session->options;
-
-	session->clock = options->clock         ? options->clock
-			 : options->guest_count ? "mono_raw"
-						: "mono";
-	session->ties.trace_id = random_id();
-	session->ties.host_trace_id = session->ties.trace_id;
-	if (strcmp(session->clock, "x86-tsc") == 0) {
-		session->ties.has_tsc2nsec =
-			tdm_tap_tsc_scale(&session->ties.tsc_mult, &session->ties.tsc_shift);
-	}
 }
 
 static void take_viewer(void *user, struct tdm_link *link, const char *who, bool may_view,
@@ -152,19 +136,32 @@ static enum tdm_status open_to_viewers(struct session *session, struct tdm_error
 	return status;
 }
 
-static enum tdm_status prepare_guests(struct session *session, struct tdm_error *err)
+/* Ids and clock that all machines of the session share; the clock where the user named none, from what is known of the guests. */
+static enum tdm_status choose_ties(struct session *session, struct tdm_error *err)
 {
 	const struct record_guests_options options = {
 		.record = &session->options,
 		.dir = session->dir,
-		.clock = session->clock,
+		.clock = session->options.clock,
 		.host_ties = &session->ties,
-		.serve = session->service,
 		.log = &session->command.log,
 	};
 	const enum tdm_status status = record_guests_create(&options, &session->guests, err);
 
-	return status == TDM_OK ? record_guests_prepare(session->guests, err) : status;
+	if (status != TDM_OK) {
+		return status;
+	}
+	session->clock.name = session->options.clock;
+	if (!session->clock.name) {
+		record_guests_choose_clock(session->guests, &session->clock);
+	}
+	session->ties.trace_id = random_id();
+	session->ties.host_trace_id = session->ties.trace_id;
+	if (strcmp(session->clock.name, "x86-tsc") == 0) {
+		session->ties.has_tsc2nsec =
+			tdm_tap_tsc_scale(&session->ties.tsc_mult, &session->ties.tsc_shift);
+	}
+	return TDM_OK;
 }
 
 static enum tdm_status prepare_host(struct session *session, struct tdm_error *err)
@@ -187,7 +184,7 @@ static enum tdm_status prepare_host(struct session *session, struct tdm_error *e
 		.label = "host",
 		.events = options->events.items,
 		.event_count = options->events.count,
-		.clock = session->clock,
+		.clock = session->clock.name,
 		.buffer_kib = options->buffer_kib,
 		.pids = options->pids,
 		.pid_count = options->pid_count,
@@ -309,6 +306,9 @@ static void summarise(struct session *session, uint64_t recorded_bytes)
 		session->incomplete = true;
 	}
 	tell(session, "\n");
+	if (!session->options.clock && session->options.guest_count) {
+		tell(session, "clock: %s (%s)\n", session->clock.name, session->clock.reason);
+	}
 	if (lost) {
 		char text[128];
 
@@ -324,15 +324,17 @@ static int record(struct session *session)
 	enum tdm_status status = run_command_init(&session->run, &err);
 
 	if (status == TDM_OK) {
-		choose_ties(session);
 		session->dir = out_dir_create(session->options.dir, &err);
-		status = session->dir ? prepare_host(session, &err) : err.status;
+		status = session->dir ? choose_ties(session, &err) : err.status;
+	}
+	if (status == TDM_OK) {
+		status = prepare_host(session, &err);
 	}
 	if (status == TDM_OK && session->options.serve) {
 		status = open_service(session, &err);
 	}
 	if (status == TDM_OK) {
-		status = prepare_guests(session, &err);
+		status = record_guests_prepare(session->guests, session->service, &err);
 		if (status == TDM_OK && session->options.serve) {
 			status = open_to_viewers(session, &err);
 		}

@@ -33,6 +33,7 @@ struct record_guests {
 	size_t count;
 	struct tdm_guest_info *infos; /* one a member, for the host's file */
 	struct vmm_list vmms;         /* guests that run on this machine */
+	struct sync_serve *serve;
 };
 
 /* The guest's own list, or the host's where it has none. */
@@ -141,7 +142,7 @@ static void serve_lines(void *user, const char *text, size_t text_bytes)
 	const struct member *member = user;
 	const size_t index = (size_t)(member - member->guests->members);
 
-	sync_serve_lines(member->guests->options.serve, index, text, text_bytes);
+	sync_serve_lines(member->guests->serve, index, text, text_bytes);
 }
 
 static enum tdm_status start_clock(
@@ -157,7 +158,7 @@ static enum tdm_status start_clock(
 		.dir = guests->options.dir,
 		.target_bound_ns = guests->options.record->target_bound_ns,
 		.log = guests->options.log,
-		.lines = guests->options.serve ? serve_lines : NULL,
+		.lines = guests->serve ? serve_lines : NULL,
 		.user = member,
 	};
 
@@ -205,6 +206,14 @@ static struct record_spool *spool_of(const struct member *member)
 				   : record_guest_spool(member->pages);
 }
 
+/* The process that runs a guest; NULL: not known, or none that is known to run guests. */
+static const struct vmm *vmm_of(const struct record_guests *guests, const struct member *member)
+{
+	return member->spec->vmm_pid
+		       ? vmm_list_by_pid(&guests->vmms, member->spec->vmm_pid)
+		       : vmm_list_match(&guests->vmms, member->spec->name, &member->address);
+}
+
 /* What the host's file says of a guest: its id, and which of our threads run its CPUs. */
 static enum tdm_status describe(struct record_guests *guests, size_t index, struct tdm_error *err)
 {
@@ -218,9 +227,7 @@ static enum tdm_status describe(struct record_guests *guests, size_t index, stru
 	}
 
 	const struct vmm own = { .pid = member->spec->vmm_pid };
-	const struct vmm *vmm =
-		own.pid ? vmm_list_by_pid(&guests->vmms, own.pid)
-			: vmm_list_match(&guests->vmms, member->spec->name, &member->address);
+	const struct vmm *vmm = vmm_of(guests, member);
 
 	vmm_threads(NULL, vmm || !own.pid ? vmm : &own, member->vcpus, cpu_count);
 	guests->infos[index] = (struct tdm_guest_info){
@@ -232,9 +239,37 @@ static enum tdm_status describe(struct record_guests *guests, size_t index, stru
 	return TDM_OK;
 }
 
-enum tdm_status record_guests_prepare(struct record_guests *guests, struct tdm_error *err)
+void record_guests_choose_clock(struct record_guests *guests, struct record_clock *choice)
+{
+	struct record_clock_guest *known = calloc(guests->count + 1, sizeof(*known));
+	size_t vm_count = 0;
+	struct kvm_tsc_vm *vms = kvm_tsc_read(NULL, &vm_count);
+	uint32_t mult, shift;
+
+	for (size_t i = 0; known && i < guests->count; i++) {
+		known[i] = (struct record_clock_guest){
+			.name = guests->members[i].spec->name,
+			.vmm = vmm_of(guests, &guests->members[i]),
+			.is_tracecmd = guests->members[i].is_tracecmd,
+		};
+	}
+	/* Without memory nothing is known of them. */
+	record_clock_choose(known, guests->count, known ? vms : NULL, known ? vm_count : 0,
+		tdm_tap_tsc_scale(&mult, &shift), choice);
+	guests->options.clock = choice->name;
+	for (size_t i = 0; i < guests->count; i++) {
+		guests->members[i].request.clock = choice->name;
+	}
+	kvm_tsc_release(vms, vm_count);
+	free(known);
+}
+
+enum tdm_status record_guests_prepare(
+	struct record_guests *guests, struct sync_serve *serve, struct tdm_error *err)
 {
 	enum tdm_status status = TDM_OK;
+
+	guests->serve = serve;
 
 	/* Clocks in threads of their own, while texts are received here. */
 	for (size_t i = 0; i < guests->count && status == TDM_OK; i++) {

@@ -5,6 +5,7 @@
 #ifndef TANDEM_CLI_RECORD_GUESTS_H
 #define TANDEM_CLI_RECORD_GUESTS_H
 
+#include "record_clock.h"
 #include "record_guest.h"
 #include "record_options.h"
 #include "sync_serve.h"
@@ -15,9 +16,8 @@ struct record_guests;
 struct record_guests_options {
 	const struct record_options *record;
 	const char *dir;
-	const char *clock;
+	const char *clock; /* NULL = record_guests_choose_clock() says it */
 	const struct record_ties *host_ties;
-	struct sync_serve *serve; /* gets what becomes known of the clocks; NULL = nobody */
 	const struct tdm_log *log;
 };
 
@@ -25,8 +25,16 @@ struct record_guests_options {
 enum tdm_status record_guests_create(const struct record_guests_options *options,
 	struct record_guests **guests, struct tdm_error *err);
 
-/** Connects to all at once; clocks first: a start burst and the texts of each. */
-enum tdm_status record_guests_prepare(struct record_guests *guests, struct tdm_error *err);
+/** The best common clock of all machines; it is used for the guests from here on. */
+void record_guests_choose_clock(struct record_guests *guests, struct record_clock *choice);
+
+/**
+ * Connects to all at once; clocks first: a start burst and the texts of each.
+ *
+ * @param serve  Gets what becomes known of the clocks; NULL = nobody. Borrowed for the guests' life.
+ */
+enum tdm_status record_guests_prepare(
+	struct record_guests *guests, struct sync_serve *serve, struct tdm_error *err);
 
 /** The spool of each guest in turn, NULL behind the last; after record_guests_prepare(). */
 struct record_spool *record_guests_spool(struct record_guests *guests, size_t index);

@@ -48,6 +48,8 @@ web_pid=$agent_pid
 	--guest "sealed=tcp:127.0.0.1:$port" --guest "bare=unix:$work/web" -- \
 	dd if=/dev/zero of=/dev/null bs=1 count=3000 >"$work/out" 2>"$work/err" ||
 	fail "record: status $?: $(cat "$work/err")"
+# The guests are no machines of their own, so that nobody can tell how their TSCs run.
+grep -q '^clock: mono_raw (.*"sealed"' "$work/out" || fail "the choice of clock is not told: $(cat "$work/out")"
 for name in host sealed bare; do
 	[ -s "$work/a/$name.dat" ] || fail "$name.dat is missing"
 	writes=$(trace-cmd report -i "$work/a/$name.dat" 2>/dev/null | grep -c '^ *dd-.*sys_enter: *NR 1 ') || true
