@@ -2,12 +2,15 @@
 /*
  * print_text.c - libtraceevent behind a bounded interface.
  */
+#include "print_guard_priv.h"
+#include "print_trial_priv.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <tandem/buffer.h>
 #include <tandem/cursor.h>
 #include <tandem/print_text.h>
@@ -21,7 +24,9 @@
 /* What the library made of one event class. */
 struct printed {
 	const struct tdm_event_class *event_class;
-	struct tep_event *event; /* NULL: the library does not understand the format */
+	struct tep_event
+		*event; /* NULL: the library does not understand the format, or must not see it */
+	struct print_guard guard;
 
 	struct field_names {
 		struct field_names *next;
@@ -39,6 +44,10 @@ struct tdm_print_text {
 	bool has_symbols; /* kallsyms, printk formats and command lines were given to the library */
 	struct printed *printed; /* open addressing by event id, a power of two */
 	size_t printed_room, printed_count;
+	/* The record that is printed, and zeros behind it: what the library reads beyond a record is nobody's memory. */
+	uint8_t *record;
+	size_t record_room, record_bytes;
+	struct print_trial trial;
 };
 
 /*
@@ -111,6 +120,10 @@ void tdm_print_text_destroy(struct tdm_print_text *print)
 	if (print->text.buffer) {
 		trace_seq_destroy(&print->text);
 	}
+	print_trial_end(&print->trial);
+	if (print->record) {
+		munmap(print->record, print->record_room);
+	}
 	tep_free(print->tep);
 	free(print);
 }
@@ -122,6 +135,8 @@ static void give_text(struct tdm_print_text *print, enum tdm_trace_text which,
 
 	/* Addresses stay numbers where a table is missing or damaged. */
 	if (tdm_trace_read_text(print->trace, which, &text, NULL) == TDM_OK && text.size > 0 &&
+		(which != TDM_TEXT_PRINTK_FORMATS ||
+			print_guard_printk((const char *)text.bytes, text.size)) &&
 		tdm_buffer_append(&text, "", 1) == TDM_OK) {
 		(void)take(print->tep, (const char *)text.bytes);
 	}
@@ -247,6 +262,95 @@ static void find_names(struct printed *printed, const struct tep_print_arg *arg,
 	}
 }
 
+/* @return The copy of a record that has room behind it; NULL without memory. */
+static uint8_t *with_room(
+	struct tdm_print_text *print, const uint8_t *payload, uint32_t payload_bytes)
+{
+	const size_t room = (size_t)payload_bytes + PRINT_GUARD_ROOM_BYTES;
+
+	if (print->record && print->record_room < room) {
+		munmap(print->record, print->record_room);
+		print->record = NULL;
+	}
+	if (!print->record) {
+		void *const record = mmap(NULL, room, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (record == MAP_FAILED) {
+			return NULL;
+		}
+		print->record = record;
+		print->record_room = room;
+		print->record_bytes = 0;
+	}
+	memcpy(print->record, payload, payload_bytes);
+	if (print->record_bytes > payload_bytes) {
+		memset(print->record + payload_bytes, 0, print->record_bytes - payload_bytes);
+	}
+	print->record_bytes = payload_bytes;
+	return print->record;
+}
+
+static void print_record(struct tdm_print_text *print, uint8_t *record, uint32_t record_bytes,
+	uint32_t cpu, uint64_t time_ns)
+{
+	struct tep_record given = {
+		.ts = time_ns,
+		.record_size = (int)record_bytes,
+		.size = (int)record_bytes,
+		.data = record,
+		.cpu = (int)cpu,
+		.ref_count = 1,
+	};
+
+	tep_print_event(print->tep, &print->text, &given, "%s", TEP_PRINT_INFO);
+}
+
+/* @return False: the library does not understand the format, or its texts must not be asked for. */
+static bool parse_format(struct tdm_print_text *print, struct printed *printed)
+{
+	const struct tdm_event_class *const event_class = printed->event_class;
+	/* The library wants a NUL behind the text. */
+	char *const text = malloc(event_class->text_bytes + 1);
+
+	if (text) {
+		memcpy(text, event_class->text, event_class->text_bytes);
+		text[event_class->text_bytes] = '\0';
+		if (tep_parse_event(print->tep, text, event_class->text_bytes,
+			    event_class->system) == TEP_ERRNO__SUCCESS) {
+			printed->event = tep_find_event(print->tep, (int)event_class->id);
+		}
+	}
+	free(text);
+	if (printed->event && ((printed->event->flags & TEP_EVENT_FL_FAILED) ||
+				      !print_guard_args(&printed->guard, event_class,
+					      printed->event->print_fmt.args))) {
+		printed->event = NULL;
+	}
+	return printed->event != NULL;
+}
+
+/* In the child: the format, and a record of zeros. */
+static bool try_format(void *user, const void *what)
+{
+	static const uint8_t zeros[1 << 16];
+	struct tdm_print_text *const print = user;
+	struct printed printed = { .event_class = what };
+	const uint32_t bytes = printed.event_class->fixed_bytes;
+
+	if (!parse_format(print, &printed)) {
+		return false;
+	}
+
+	uint8_t *const record = bytes <= sizeof(zeros) ? with_room(print, zeros, bytes) : NULL;
+
+	if (record && print_guard_allows(&printed.guard, record, bytes, false)) {
+		trace_seq_reset(&print->text);
+		print_record(print, record, bytes, 0, 0);
+	}
+	return true;
+}
+
 /* What the library makes of a class; parsed at the first question. NULL without memory. */
 static struct printed *printed_of(
 	struct tdm_print_text *print, const struct tdm_event_class *event_class)
@@ -268,20 +372,10 @@ static struct printed *printed_of(
 	printed->event_class = event_class;
 	print->printed_count++;
 
-	/* The library wants a NUL behind the text. */
-	char *const text = malloc(event_class->text_bytes + 1);
-
-	if (text && event_class->text) {
-		memcpy(text, event_class->text, event_class->text_bytes);
-		text[event_class->text_bytes] = '\0';
-		if (tep_parse_event(print->tep, text, event_class->text_bytes,
-			    event_class->system) == TEP_ERRNO__SUCCESS) {
-			printed->event = tep_find_event(print->tep, (int)event_class->id);
-		}
-	}
-	free(text);
-	if (printed->event && (printed->event->flags & TEP_EVENT_FL_FAILED)) {
-		printed->event = NULL;
+	if (event_class->text && print_guard_text(event_class->text, event_class->text_bytes) &&
+		print_trial_passes(&print->trial, try_format, print, event_class,
+			tdm_schema_count(tdm_trace_get_schema(print->trace)))) {
+		(void)parse_format(print, printed);
 	}
 	if (printed->event) {
 		find_names(printed, printed->event->print_fmt.args, 0);
@@ -403,7 +497,9 @@ const char *tdm_print_text_of(struct tdm_print_text *print,
 {
 	struct printed *const printed = printed_of(print, event_class);
 
-	if (!printed || !printed->event) {
+	if (!printed || !printed->event ||
+		!print_guard_allows(&printed->guard, payload, payload_bytes,
+			tdm_schema_big_endian(tdm_trace_get_schema(print->trace)))) {
 		return NULL;
 	}
 	if (!print->has_symbols) {
@@ -412,16 +508,13 @@ const char *tdm_print_text_of(struct tdm_print_text *print,
 	trace_seq_reset(&print->text);
 	if (!print_stack(print, event_class, payload, payload_bytes) &&
 		!print_graph(print, event_class, payload, payload_bytes)) {
-		struct tep_record record = {
-			.ts = time_ns,
-			.record_size = (int)payload_bytes,
-			.size = (int)payload_bytes,
-			.data = (void *)(uintptr_t)payload,
-			.cpu = (int)cpu,
-			.ref_count = 1,
-		};
+		uint8_t *const copy = with_room(print, payload, payload_bytes);
 
-		tep_print_event(print->tep, &print->text, &record, "%s", TEP_PRINT_INFO);
+		if (!copy) {
+			return NULL;
+		}
+
+		print_record(print, copy, payload_bytes, cpu, time_ns);
 	}
 	trace_seq_terminate(&print->text);
 	*size_bytes = strlen(print->text.buffer);

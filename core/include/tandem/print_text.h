@@ -3,7 +3,8 @@
  * print_text.h - events as people read them, by libtraceevent: the text that trace-cmd prints, and names of values.
  *
  * Opt-in: the library parses the "print fmt" of the input's format texts, which nothing else here looks at. Where it
- * fails on one, nothing is lost but its text. The library never writes to the standard error stream.
+ * fails on one, nothing is lost but its text: each is tried in a child process first, and records whose values it would not
+ * survive are not given to it. The library never writes to the standard error stream.
  */
 #ifndef TANDEM_PRINT_TEXT_H
 #define TANDEM_PRINT_TEXT_H
