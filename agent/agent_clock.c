@@ -40,6 +40,9 @@ void agent_clock_init(struct agent_clock *clock)
 	clock->suspends = 0;
 	clock->steps = 0;
 	clock->stamps_last_ns = 0;
+	vm_clock_open(&clock->vm, NULL);
+	clock->has_vm_marker = vm_clock_marker(&clock->vm, &clock->vm_marker);
+	clock->disruptions = 0;
 }
 
 void agent_clock_release(struct agent_clock *clock)
@@ -47,6 +50,7 @@ void agent_clock_release(struct agent_clock *clock)
 	if (clock->step_fd >= 0) {
 		close(clock->step_fd);
 	}
+	vm_clock_release(&clock->vm);
 	pthread_mutex_destroy(&clock->lock);
 }
 
@@ -97,10 +101,28 @@ void agent_clock_look(struct agent_clock *clock, uint32_t *suspends, uint32_t *s
 	pthread_mutex_unlock(&clock->lock);
 }
 
-uint32_t agent_clock_epoch(enum tdm_clock trace, uint32_t suspends, uint32_t steps)
+uint32_t agent_clock_disruptions(struct agent_clock *clock)
+{
+	uint64_t marker;
+	uint32_t count;
+
+	pthread_mutex_lock(&clock->lock);
+	if (vm_clock_marker(&clock->vm, &marker)) {
+		clock->disruptions += clock->has_vm_marker && marker != clock->vm_marker;
+		clock->vm_marker = marker;
+		clock->has_vm_marker = true;
+	}
+	count = clock->disruptions;
+	pthread_mutex_unlock(&clock->lock);
+	return count;
+}
+
+uint32_t agent_clock_epoch(
+	enum tdm_clock trace, uint32_t suspends, uint32_t steps, uint32_t disruptions)
 {
 	/* Raw clocks and "mono" stand still in a suspend, "boot" goes on: against each other all jump. */
-	return suspends + (trace == TDM_CLOCK_REAL || trace == TDM_CLOCK_TAI ? steps : 0);
+	return suspends + disruptions +
+	       (trace == TDM_CLOCK_REAL || trace == TDM_CLOCK_TAI ? steps : 0);
 }
 
 bool agent_clock_may_stamp(struct agent_clock *clock)

@@ -5,6 +5,7 @@
 #ifndef AGENT_CLOCK_H
 #define AGENT_CLOCK_H
 
+#include "host_clock.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,10 @@ struct agent_clock {
 	uint64_t boot_less_mono, boot_width;
 	uint64_t real_less_mono, real_width;
 	uint32_t suspends, steps;
+	struct vm_clock vm;
+	uint64_t vm_marker;
+	bool has_vm_marker;
+	uint32_t disruptions;
 	uint64_t stamps_last_ns; /* when kernel stamps were turned on last */
 };
 
@@ -29,8 +34,12 @@ void agent_clock_rearm(struct agent_clock *clock);
 /** Looks at the clocks and counts what happened since the last look. */
 void agent_clock_look(struct agent_clock *clock, uint32_t *suspends, uint32_t *steps);
 
+/** Live migrations and restored snapshots so far, where the hypervisor tells of them. */
+uint32_t agent_clock_disruptions(struct agent_clock *clock);
+
 /** What a session's replies carry as epoch: grows with every jump that @p trace shows against raw clocks. */
-uint32_t agent_clock_epoch(enum tdm_clock trace, uint32_t suspends, uint32_t steps);
+uint32_t agent_clock_epoch(
+	enum tdm_clock trace, uint32_t suspends, uint32_t steps, uint32_t disruptions);
 
 /** True, and counted, where kernel stamps may be turned on: once a second in the whole program. */
 bool agent_clock_may_stamp(struct agent_clock *clock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent.h"
+#include "host_clock.h"
 #include "tsc_check.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@ enum {
 	SEND_MS = 5000,
 	LOCAL_PERIOD_MS = 250, /* own trace clock against own raw clock */
 	LOCAL_MAX = 256,       /* kept while the host is away; then the oldest go */
+	PAIRS = 8,             /* readings of the host's clock at a time */
 	CHECK_AGAIN_MS = 60000,
 	CHECK_BUDGET_MS = 200, /* a host waits a second for notes */
 	CHECK_BATCH = 128,
@@ -26,8 +28,10 @@ struct session {
 	uint32_t epoch;
 	uint64_t epoch_at; /* trace clock when the jump was seen; 0 = nothing to tell */
 	const char *epoch_reason;
-	uint32_t suspends, steps;
-	bool saw_step; /* of the wall clock, since the last notes */
+	uint32_t suspends, steps, disruptions;
+	bool after_burst; /* since the last notes */
+	int host_fd;      /* the host's clock, where KVM lends it; -1 = not */
+	bool saw_step;    /* of the wall clock, since the last notes */
 
 	/* Own clocks between bursts, a ring. */
 	struct tdm_sandwich locals[LOCAL_MAX];
@@ -63,27 +67,39 @@ static void mark_epoch(uint32_t epoch)
 	}
 }
 
-static uint32_t hook_epoch(void *user)
+static uint32_t look(struct session *session)
 {
-	struct session *session = user;
 	struct agent *agent = session->peer->agent;
 	uint32_t suspends, steps;
 
 	session->peer->active_ns = tdm_now_ns();
 	agent_clock_look(&agent->clock, &suspends, &steps);
 
-	const uint32_t epoch = agent_clock_epoch(session->clock.trace, suspends, steps);
+	const uint32_t disruptions = agent_clock_disruptions(&agent->clock);
+	const uint32_t epoch =
+		agent_clock_epoch(session->clock.trace, suspends, steps, disruptions);
 
 	if (epoch != session->epoch) {
 		session->epoch = epoch;
 		session->epoch_at = tdm_local_clock_arrival(&session->clock).trace;
 		mark_epoch(epoch);
-		session->epoch_reason = suspends != session->suspends ? "suspend" : "step";
+		session->epoch_reason = disruptions != session->disruptions ? "disruption"
+					: suspends != session->suspends     ? "suspend"
+									    : "step";
 	}
 	session->saw_step |= steps != session->steps;
 	session->suspends = suspends;
 	session->steps = steps;
+	session->disruptions = disruptions;
 	return epoch;
+}
+
+static uint32_t hook_epoch(void *user)
+{
+	struct session *session = user;
+
+	session->after_burst = true;
+	return look(session);
 }
 
 static bool hook_may_stamp(void *user)
@@ -193,12 +209,28 @@ static void note_cpus(struct session *session, struct tdm_buffer *to)
 	}
 }
 
+/* To a QUERY without a burst: the host's clock beside ours, for a host that can tell its own. */
+static void note_pairs(struct session *session, struct tdm_buffer *to)
+{
+	struct host_pair pair;
+
+	for (int i = 0; i < PAIRS && session->host_fd >= 0 && !session->after_burst; i++) {
+		if (host_clock_read(host_clock_id(session->host_fd), &session->clock, &pair)) {
+			tdm_buffer_printf(to,
+				"p %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+				pair.before.raw, pair.before.trace, pair.host_ns, pair.after.trace,
+				pair.after.raw);
+		}
+	}
+	session->after_burst = false;
+}
+
 static enum tdm_status hook_notes(void *user, struct tdm_buffer *to)
 {
 	struct session *session = user;
 
 	/* Within the burst something may have happened too. */
-	hook_epoch(session);
+	look(session);
 	if (session->epoch_at != 0) {
 		tdm_buffer_printf(to, "e %u %" PRIu64 " %s\n", session->epoch, session->epoch_at,
 			session->epoch_reason);
@@ -211,6 +243,7 @@ static enum tdm_status hook_notes(void *user, struct tdm_buffer *to)
 	note_locals(session, to);
 	note_unix_time(session, to);
 	note_cpus(session, to);
+	note_pairs(session, to);
 	return TDM_OK;
 }
 
@@ -228,6 +261,9 @@ static enum tdm_status send_opened(struct session *session, const struct tdm_ope
 	tdm_record_add(&opened, "raw", tdm_clock_name(session->clock.raw));
 	tdm_buffer_printf(
 		&opened, "unit-hz %" PRIu64 "\ncpus %ld\n", hz, sysconf(_SC_NPROCESSORS_ONLN));
+	if (session->host_fd >= 0) {
+		tdm_record_add(&opened, "host-clock", "kvm");
+	}
 	if (port) {
 		tdm_buffer_printf(&opened, "udp-port %u\n", port);
 	}
@@ -280,6 +316,15 @@ static enum tdm_status run(struct session *session, const struct tdm_open *open,
 	return status;
 }
 
+static bool is_own_host(const struct tdm_peer *who)
+{
+	enum {
+		HOST_CID = 2
+	};
+
+	return who->kind == TDM_ADDRESS_VSOCK && who->cid == HOST_CID;
+}
+
 enum tdm_status agent_exchange_session(
 	struct agent_peer *peer, const struct tdm_open *open, struct tdm_error *err)
 {
@@ -299,8 +344,15 @@ enum tdm_status agent_exchange_session(
 		return status;
 	}
 	agent_clock_look(&peer->agent->clock, &session.suspends, &session.steps);
-	session.epoch = agent_clock_epoch(session.clock.trace, session.suspends, session.steps);
+	session.disruptions = agent_clock_disruptions(&peer->agent->clock);
+	session.epoch = agent_clock_epoch(
+		session.clock.trace, session.suspends, session.steps, session.disruptions);
+	/* Whoever asks from elsewhere has another clock than the machine that runs this guest. */
+	session.host_fd = is_own_host(&peer->who) ? host_clock_open(NULL, NULL) : -1;
 	status = run(&session, open, clock, err);
+	if (session.host_fd >= 0) {
+		close(session.host_fd);
+	}
 	tdm_local_clock_release(&session.clock);
 	free(session.checks);
 	return status;

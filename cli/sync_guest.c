@@ -284,11 +284,18 @@ static enum tdm_status do_burst(struct sync_guest *guest, bool is_edge, struct t
 	}
 	guest->was_hung = result.is_hung;
 
-	const enum tdm_status taken = take_burst(guest, &result, err);
+	enum tdm_status taken = take_burst(guest, &result, err);
+	bool is_lost = false;
 
 	guest->burst_number++;
+	if (taken == TDM_OK && status == TDM_OK && result.sample_count > 0) {
+		taken = sync_guest_take_pairs(guest, &is_lost, err);
+	}
 	if (taken != TDM_OK) {
 		return taken;
+	}
+	if (is_lost) {
+		status = err->status;
 	}
 	if (result.sample_count > 0) {
 		publish(guest, false, err);

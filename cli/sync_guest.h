@@ -38,6 +38,7 @@ struct sync_outcome {
 	size_t segments;
 	uint64_t host_unit_hz;
 	uint64_t lost;       /* probes unanswered */
+	uint64_t pairs;      /* readings of this host's clock by the guest */
 	uint32_t breaks;     /* connections that ended early */
 	bool is_delayed;     /* the peer lacks TCP_NODELAY */
 	bool is_unstable;    /* the guest's TSCs drift apart */

@@ -46,6 +46,8 @@ struct sync_guest {
 	uint32_t back_off_ms;
 	bool was_hung;
 	uint32_t jumps_told;
+	uint64_t pairs_refused;
+	bool pairs_told;
 
 	/* KVM's numbers at the start; of use only while they stay so. */
 	struct kvm_tsc_vm *vms;
@@ -66,6 +68,13 @@ struct tdm_burst_plan sync_guest_plan_burst(const struct sync_guest *guest, bool
 
 /* Waits for a place among the guests' bursts, but not for long. @return True where it has one: sem_post() it. */
 bool sync_guest_enter_gate(struct sync_guest *guest);
+
+/*
+ * Asks the guest for readings of this host's clock, where KVM lends it to it, and takes them into the log. After a burst.
+ * @param is_lost  Set, with @p err filled, where the connection broke.
+ */
+enum tdm_status sync_guest_take_pairs(
+	struct sync_guest *guest, bool *is_lost, struct tdm_error *err);
 
 /* The header of both files, once the first burst has told what it needs. */
 enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struct tdm_error *err);

@@ -41,6 +41,11 @@ static void print_quality(const struct cli_command *command, const char *name, c
 		quality->bad_stamps + quality->outvoted + quality->unbelievable + quality->stray,
 		outcome->segments, outcome->segments == 1 ? "" : "s",
 		quality->composed ? ", through raw clocks" : "");
+	if (outcome->pairs > 0) {
+		printf("%s: %" PRIu64
+		       " of them readings of this host's clock by the guest, through KVM\n",
+			name, outcome->pairs);
+	}
 	if (!command->quiet) {
 		printf("%s: %s/%s.corrections, %s/%s.exchanges\n", name, dir, name, dir, name);
 	}

@@ -21,7 +21,8 @@ struct local_table {
 	bool is_identity;
 	uint64_t own_origin, other_origin; /* readings */
 	double own_unit_ns, other_unit_ns; /* of readings */
-	double own_tick_ns, other_tick_ns; /* a clock that counts in steps shows the last one; 0 = too fine to matter */
+	double own_tick_ns,
+		other_tick_ns; /* a clock that counts in steps shows the last one; 0 = too fine to matter */
 	struct local_cell *cells;
 	size_t count, room;
 	double *bends; /* for each interval: how far apart the slopes inside it may be */

@@ -351,6 +351,28 @@ static enum tdm_status await_frame(struct tdm_requester *requester, enum tdm_fra
 	}
 }
 
+/* QUERY and its NOTES, which the requester keeps until the next. */
+static enum tdm_status query(struct tdm_requester *requester, const char **notes,
+	size_t *notes_bytes, struct tdm_error *err)
+{
+	struct tdm_frame frame;
+	enum tdm_status status = tdm_link_send(
+		requester->link, TDM_FRAME_QUERY, "", 0, tdm_deadline_ns(ANSWER_MS), err);
+
+	if (status == TDM_OK) {
+		status = await_frame(requester, TDM_FRAME_NOTES, &frame, ANSWER_MS, err);
+	}
+	if (status != TDM_OK) {
+		return status;
+	}
+	requester->notes.size = 0;
+	if (tdm_buffer_append(&requester->notes, frame.body, frame.size_bytes) == TDM_OK) {
+		*notes = (const char *)requester->notes.bytes;
+		*notes_bytes = requester->notes.size;
+	}
+	return TDM_OK;
+}
+
 static enum tdm_status begin_burst(
 	struct tdm_requester *requester, struct burst *burst, struct tdm_error *err)
 {
@@ -444,24 +466,23 @@ static enum tdm_status one_burst(struct tdm_requester *requester, const struct t
 	if (burst.by_datagram && result->sample_count == 0 && result->lost > 0) {
 		requester->has_datagrams = false;
 	}
-	if (status == TDM_OK) {
-		status = tdm_link_send(
-			requester->link, TDM_FRAME_QUERY, "", 0, tdm_deadline_ns(ANSWER_MS), err);
-	}
-	if (status != TDM_OK) {
-		return status;
-	}
+	return status == TDM_OK ? query(requester, &result->notes, &result->notes_bytes, err)
+				: status;
+}
 
-	struct tdm_frame frame;
+enum tdm_status tdm_requester_ask(
+	struct tdm_requester *requester, struct tdm_requester_answer *answer, struct tdm_error *err)
+{
+	const struct tdm_local_clock *local = requester->options.local;
 
-	status = await_frame(requester, TDM_FRAME_NOTES, &frame, ANSWER_MS, err);
-	if (status == TDM_OK) {
-		requester->notes.size = 0;
-		if (tdm_buffer_append(&requester->notes, frame.body, frame.size_bytes) == TDM_OK) {
-			result->notes = (const char *)requester->notes.bytes;
-			result->notes_bytes = requester->notes.size;
-		}
-	}
+	memset(answer, 0, sizeof(*answer));
+	answer->before = tdm_clock_sandwich(local->raw, TDM_CLOCK_REAL);
+	answer->sent = tdm_local_clock_departure(local);
+
+	const enum tdm_status status = query(requester, &answer->notes, &answer->notes_bytes, err);
+
+	answer->got = tdm_local_clock_arrival(local);
+	answer->after = tdm_clock_sandwich(local->raw, TDM_CLOCK_REAL);
 	return status;
 }
 

@@ -42,6 +42,8 @@ static void learn_peer(
 	if (tdm_record_find_number(opened->text, opened->text_bytes, "cpus", 0, &number)) {
 		peer->cpus = number;
 	}
+	peer->has_host_clock =
+		tdm_record_find(opened->text, opened->text_bytes, "host-clock", 0, value);
 	*peer_port = 0;
 	if (tdm_record_find_number(opened->text, opened->text_bytes, "udp-port", 0, &number) &&
 		number <= UINT16_MAX) {
@@ -135,6 +137,11 @@ const struct tdm_requester_peer *tdm_requester_peer(const struct tdm_requester *
 uint64_t tdm_requester_next_sequence(const struct tdm_requester *requester)
 {
 	return requester->sequence - requester->warmed_up;
+}
+
+uint64_t tdm_requester_take_sequence(struct tdm_requester *requester)
+{
+	return requester->sequence++ - requester->warmed_up;
 }
 
 int tdm_requester_fd(const struct tdm_requester *requester)

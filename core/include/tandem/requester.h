@@ -84,6 +84,16 @@ struct tdm_requester_peer {
 	uint64_t unit_hz; /* of the clock; 1000000000 where not said */
 	uint64_t cpus;    /* 0 = not said */
 	uint32_t epoch;
+	bool has_host_clock; /* it can read the clock of the host that runs it, and takes us for that host */
+};
+
+/* What the peer told when it was asked between bursts, and when that was. */
+struct tdm_requester_answer {
+	struct tdm_sandwich before,
+		after; /* own CLOCK_REALTIME in own raw clock, on either side of the asking */
+	struct tdm_reading sent, got; /* own clocks, within these */
+	const char *notes;            /* as of a burst */
+	size_t notes_bytes;
 };
 
 struct tdm_requester; /* opaque */
@@ -115,5 +125,16 @@ int tdm_requester_fd(const struct tdm_requester *requester);
  */
 enum tdm_status tdm_requester_burst(struct tdm_requester *requester,
 	const struct tdm_burst_plan *plan, struct tdm_burst_result *result, struct tdm_error *err);
+
+/**
+ * Asks for notes without a burst. With them come readings of the host's clock, "p" lines, where the peer has one.
+ *
+ * @retval TDM_ERR_PEER  The connection is of no more use.
+ */
+enum tdm_status tdm_requester_ask(struct tdm_requester *requester,
+	struct tdm_requester_answer *answer, struct tdm_error *err);
+
+/** Numbers a sample that came about otherwise than by an exchange, among those that did. */
+uint64_t tdm_requester_take_sequence(struct tdm_requester *requester);
 
 #endif

@@ -57,10 +57,10 @@ static void a_step_of_the_wall_clock_is_counted_in_either_direction(void **state
 static void steps_are_an_epoch_only_for_clocks_that_show_them(void **state)
 {
 	(void)state;
-	assert_int_equal(agent_clock_epoch(TDM_CLOCK_MONO, 1, 5), 1);
-	assert_int_equal(agent_clock_epoch(TDM_CLOCK_TSC, 1, 5), 1);
-	assert_int_equal(agent_clock_epoch(TDM_CLOCK_REAL, 1, 5), 6);
-	assert_int_equal(agent_clock_epoch(TDM_CLOCK_TAI, 0, 5), 5);
+	assert_int_equal(agent_clock_epoch(TDM_CLOCK_MONO, 1, 5, 0), 1);
+	assert_int_equal(agent_clock_epoch(TDM_CLOCK_TSC, 1, 5, 2), 3);
+	assert_int_equal(agent_clock_epoch(TDM_CLOCK_REAL, 1, 5, 1), 7);
+	assert_int_equal(agent_clock_epoch(TDM_CLOCK_TAI, 0, 5, 0), 5);
 }
 
 static void the_notice_of_a_step_never_fires_by_itself(void **state)
