@@ -91,7 +91,7 @@ void cli_json_string(FILE *out, const char *text)
 
 	fputc('"', out);
 	/* JSON is UTF-8; a file's bytes need not be. */
-	if (tdm_utf8_append_shown(&shown, (const uint8_t *)text, strlen(text)) == TDM_OK) {
+	if (tdm_utf8_append_visible(&shown, (const uint8_t *)text, strlen(text)) == TDM_OK) {
 		for (size_t i = 0; i < shown.size; i++) {
 			const unsigned char byte = shown.bytes[i];
 

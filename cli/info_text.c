@@ -4,12 +4,12 @@
 #include <string.h>
 #include <tandem/utf8.h>
 
-/* A line of "name  value"; the value's bytes come out of files and are shown as UTF-8. */
+/* A line of "name  value"; the value's bytes come out of files and are shown so that a terminal can take them. */
 static void line(FILE *out, const char *name, const char *value)
 {
 	struct tdm_buffer shown = { 0 };
 
-	if (tdm_utf8_append_shown(&shown, (const uint8_t *)value, strlen(value)) == TDM_OK) {
+	if (tdm_utf8_append_visible(&shown, (const uint8_t *)value, strlen(value)) == TDM_OK) {
 		fprintf(out, "  %-11s %.*s\n", name, (int)shown.size,
 			shown.size ? (const char *)shown.bytes : "");
 	}

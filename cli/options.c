@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/utf8.h>
+#include <unistd.h>
 #include <unistd.h>
 
 static void write_line(void *user, enum tdm_log_level level, const char *line)
@@ -17,8 +19,14 @@ static void write_line(void *user, enum tdm_log_level level, const char *line)
 		[TDM_LOG_DEBUG] = "debug: ",
 	};
 	const struct cli_command *const command = user;
+	struct tdm_buffer shown = { 0 };
+	const bool is_shown =
+		tdm_utf8_append_visible(&shown, (const uint8_t *)line, strlen(line)) == TDM_OK;
 
-	fprintf(stderr, "tandem %s: %s%s\n", command->name, words[level], line);
+	/* Names out of files stand in it. */
+	fprintf(stderr, "tandem %s: %s%.*s\n", command->name, words[level],
+		is_shown ? (int)shown.size : 0, is_shown ? (const char *)shown.bytes : "");
+	tdm_buffer_release(&shown);
 }
 
 void cli_command_init(struct cli_command *command, const char *name, const char *help)
@@ -95,7 +103,9 @@ void cli_parse_input(const char *argument, char name_room[TDM_MACHINE_NAME_MAX +
 	}
 	memcpy(name_room, argument, name_bytes);
 	name_room[name_bytes] = '\0';
-	if (!tdm_machine_name_is_valid(name_room)) {
+	/* "run=3.dat" may be a file's whole name. */
+	if (!tdm_machine_name_is_valid(name_room) ||
+		(access(argument, F_OK) == 0 && access(equals + 1, F_OK) != 0)) {
 		name_room[0] = '\0';
 		return;
 	}

@@ -73,24 +73,59 @@ bool tdm_utf8_is_valid(const uint8_t *bytes, size_t size_bytes)
 	return true;
 }
 
+static enum tdm_status append_number(struct tdm_buffer *out, uint8_t byte)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char shown[4] = { '\\', 'x', digits[byte >> 4], digits[byte & 15] };
+
+	return tdm_buffer_append(out, shown, sizeof(shown));
+}
+
 enum tdm_status tdm_utf8_append_shown(
 	struct tdm_buffer *out, const uint8_t *bytes, size_t size_bytes)
 {
-	static const char digits[] = "0123456789abcdef";
 	size_t pos = 0;
 
 	while (pos < size_bytes) {
 		const size_t length = sequence_bytes(bytes + pos, size_bytes - pos);
-		const char shown[4] = { '\\', 'x', digits[bytes[pos] >> 4],
-			digits[bytes[pos] & 15] };
-		const enum tdm_status status =
-			length ? tdm_buffer_append(out, bytes + pos, length)
-			       : tdm_buffer_append(out, shown, sizeof(shown));
+		const enum tdm_status status = length ? tdm_buffer_append(out, bytes + pos, length)
+						      : append_number(out, bytes[pos]);
 
 		if (status != TDM_OK) {
 			return status;
 		}
 		pos += length ? length : 1;
+	}
+	return TDM_OK;
+}
+
+static bool is_control(const uint8_t *at, size_t length)
+{
+	return (length == 1 && (*at < 0x20 || *at == 0x7f)) ||
+	       (length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+}
+
+enum tdm_status tdm_utf8_append_visible(
+	struct tdm_buffer *out, const uint8_t *bytes, size_t size_bytes)
+{
+	size_t pos = 0;
+
+	while (pos < size_bytes) {
+		const size_t length = sequence_bytes(bytes + pos, size_bytes - pos);
+		const size_t taken = length ? length : 1;
+		enum tdm_status status = TDM_OK;
+
+		if (length && !is_control(bytes + pos, length)) {
+			status = tdm_buffer_append(out, bytes + pos, length);
+		} else {
+			for (size_t i = 0; i < taken && status == TDM_OK; i++) {
+				status = append_number(out, bytes[pos + i]);
+			}
+		}
+		if (status != TDM_OK) {
+			return status;
+		}
+		pos += taken;
 	}
 	return TDM_OK;
 }

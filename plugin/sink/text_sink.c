@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/utf8.h>
 
 struct text_sink {
 	bt_message_iterator *upstream;
@@ -139,6 +140,16 @@ static const char *find_text(const bt_field *structure, const char *name)
 		       : NULL;
 }
 
+/* Names come from whoever was traced: none may break a line or speak to the terminal. */
+static void append_name(struct tdm_buffer *line, const char *name, int columns)
+{
+	const size_t begin = line->size;
+
+	(void)tdm_utf8_append_visible(line, (const uint8_t *)name, strlen(name));
+	tdm_buffer_printf(line, "%*s ",
+		line->size - begin < (size_t)columns ? columns - (int)(line->size - begin) : 0, "");
+}
+
 static void begin_line(
 	struct text_sink *sink, const bt_clock_snapshot *snapshot, const char *machine)
 {
@@ -162,7 +173,7 @@ static void begin_line(
 	if (columns > sink->machine_columns && columns < 40) {
 		sink->machine_columns = columns;
 	}
-	tdm_buffer_printf(&sink->line, "%-*s ", sink->machine_columns, machine);
+	append_name(&sink->line, machine, sink->machine_columns);
 }
 
 static void append_cpu_and_task(struct text_sink *sink, const bt_event *event)
@@ -198,7 +209,7 @@ static void append_cpu_and_task(struct text_sink *sink, const bt_event *event)
 	if (columns > sink->task_columns && columns < 32) {
 		sink->task_columns = columns;
 	}
-	tdm_buffer_printf(&sink->line, "%-*s ", sink->task_columns, task);
+	append_name(&sink->line, task, sink->task_columns);
 }
 
 /* The printed text may have lines of its own: they are set in below their event. */
@@ -209,11 +220,15 @@ static void append_printed(struct tdm_buffer *line, const char *text)
 	while (length > 0 && text[length - 1] == '\n') {
 		length--;
 	}
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == '\n') {
-			tdm_buffer_printf(line, "\n        ");
-		} else {
-			(void)tdm_buffer_append(line, &text[i], 1);
+	for (size_t i = 0; i < length;) {
+		const size_t plain = strcspn(text + i, "\n\t");
+		const size_t size = plain < length - i ? plain : length - i;
+
+		(void)tdm_utf8_append_visible(line, (const uint8_t *)text + i, size);
+		i += size;
+		if (i < length) {
+			tdm_buffer_printf(line, "%s", text[i] == '\n' ? "\n        " : "\t");
+			i++;
 		}
 	}
 }
@@ -245,7 +260,9 @@ static void add_event(struct text_sink *sink, const bt_message *message)
 		has_clock ? bt_message_event_borrow_default_clock_snapshot_const(message) : NULL,
 		machine_of(bt_stream_borrow_trace_const(stream)));
 	append_cpu_and_task(sink, event);
-	tdm_buffer_printf(&sink->line, "%s: ", name ? name : "?");
+	(void)tdm_utf8_append_visible(
+		&sink->line, (const uint8_t *)(name ? name : "?"), name ? strlen(name) : 1);
+	tdm_buffer_printf(&sink->line, ": ");
 	append_content(sink, event);
 	tdm_buffer_printf(&sink->line, "\n");
 }

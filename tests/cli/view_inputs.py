@@ -7,6 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.environ["TANDEM_SOURCE"], "tests", "convert"))
 from convert_case import SOURCE, TANDEM, main, run
+from tracedat_maker import SWITCH, Maker, switch_body
 
 DATA = os.path.join(SOURCE, "tests", "data")
 
@@ -28,4 +29,46 @@ def a_folder_of_perf_record_threads_is_viewed(directory):
     assert lines_of("host=" + folder) == wanted
 
 
-main([a_folder_of_perf_record_threads_is_viewed])
+def names_neither_break_lines_nor_speak_to_the_terminal(directory):
+    maker = Maker()
+    maker.hostname = "h\x1b[2Jn"
+    maker.format("sched", "sched_switch", 300, SWITCH)
+    body = bytearray(switch_body(maker, ("x", 1), ("b", 2)))
+    body[0:16] = b"\x1b[31mred\n\t\x07z".ljust(16, b"\0")
+    maker.format("ftrace", "print", 5, [("unsigned long ip", 8, 8, 0), ("char buf[]", 16, 0, 0)])
+    maker.ftrace[0] = maker.ftrace[0].replace(b'print fmt: ""', b'print fmt: "%s", REC->buf')
+    maker.add_cpu(0, [(1000, maker.record(300, 1, bytes(body))),
+                      (1001, maker.record(5, 1, bytes(8) + b"one\n\ttwo\x1b[2J\n\0"))])
+    path = os.path.join(directory, "a\n\x1b[31mb.dat")
+    maker.write(path)
+    name = "\\x1b[31mred\\x0a\\x09\\x07z"
+    lines = lines_of(path)
+    # A text may have lines of its own, set in below the event's.
+    assert [line for line in lines if not line.startswith(" " * 8)] == [line for line in lines if line.startswith("[0.")]
+    heads = [line for line in lines if line.startswith("[0.")]
+    assert len(heads) == 2 and all(name + "-1" in line for line in heads), lines
+    assert lines[-1] == " " * 8 + "\ttwo\\x1b[2J", lines
+    for arguments in (("view",), ("info",), ("view", "--no-print")):
+        done = run(TANDEM, *arguments, path)
+        assert done.code == 0 and not set(done.out + done.err) & set("\x1b\x07"), done
+    assert run(TANDEM, "info", path).out.splitlines()[0].endswith("a\\x0a\\x1b[31mb.dat")
+
+
+def a_name_with_an_equals_sign_is_a_file_where_there_is_one(directory):
+    shutil.copy(os.path.join(DATA, "single", "v7-gap.dat"), os.path.join(directory, "run=3.dat"))
+    wanted = lines_of(os.path.join(directory, "run=3.dat"))
+    assert len(wanted) == 2
+    for arguments in (("view", "run=3.dat"), ("view", "host=run=3.dat"), ("info", "run=3.dat"),
+                      ("convert", "-o", "out", "run=3.dat")):
+        done = run(TANDEM, *arguments, cwd=directory)
+        assert done.code == 0, done
+    # Where both could be meant the machine's name is.
+    os.mkdir(os.path.join(directory, "both"))
+    for name in ("run=3.dat", "3.dat"):
+        shutil.copy(os.path.join(directory, "run=3.dat"), os.path.join(directory, "both", name))
+    done = run(TANDEM, "info", "run=3.dat", cwd=os.path.join(directory, "both"))
+    assert done.out.startswith("run "), done
+
+
+main([names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+      a_folder_of_perf_record_threads_is_viewed])

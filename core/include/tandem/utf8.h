@@ -23,4 +23,12 @@ bool tdm_utf8_is_valid(const uint8_t *bytes, size_t size_bytes);
 enum tdm_status tdm_utf8_append_shown(
 	struct tdm_buffer *out, const uint8_t *bytes, size_t size_bytes);
 
+/**
+ * Appends text of which every byte may be printed on a terminal and stays in its line: control characters, those of
+ * U+0080 to U+009f too, as \xNN; so are bytes that are no valid UTF-8.
+ * @retval TDM_ERR_NOMEM  The buffer is full.
+ */
+enum tdm_status tdm_utf8_append_visible(
+	struct tdm_buffer *out, const uint8_t *bytes, size_t size_bytes);
+
 #endif

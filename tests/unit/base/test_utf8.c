@@ -46,6 +46,20 @@ static void each_byte_of_no_valid_sequence_is_shown_in_hexadecimal(void **state)
 	tdm_buffer_release(&buffer);
 }
 
+static void nothing_visible_breaks_a_line_or_speaks_to_a_terminal(void **state)
+{
+	static const char text[] = "a b\n\x1b[31m\t\x7f\xc2\x9b\xc2\xa0\xff\xc3\xbc";
+	struct tdm_buffer buffer = { 0 };
+
+	(void)state;
+	assert_int_equal(tdm_utf8_append_visible(&buffer, (const uint8_t *)text, sizeof(text) - 1),
+		TDM_OK);
+	assert_int_equal(tdm_buffer_append(&buffer, "", 1), TDM_OK);
+	assert_string_equal((const char *)buffer.bytes,
+		"a b\\x0a\\x1b[31m\\x09\\x7f\\xc2\\x9b\xc2\xa0\\xff\xc3\xbc");
+	tdm_buffer_release(&buffer);
+}
+
 static void text_ends_at_its_nul_or_with_its_array(void **state)
 {
 	(void)state;
@@ -59,6 +73,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(valid_text_stays_as_it_is),
 		cmocka_unit_test(each_byte_of_no_valid_sequence_is_shown_in_hexadecimal),
+		cmocka_unit_test(nothing_visible_breaks_a_line_or_speaks_to_a_terminal),
 		cmocka_unit_test(text_ends_at_its_nul_or_with_its_array),
 	};
 
