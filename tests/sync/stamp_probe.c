@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <tandem/requester.h>
 #include <time.h>
 
@@ -217,6 +219,105 @@ static void check(const char *address, bool datagrams, bool stamps)
 	}
 }
 
+static struct tdm_requester *connect_to(
+	const struct responder_thread *server, struct tdm_local_clock *clock, bool datagrams)
+{
+	struct tdm_error err;
+
+	if (tdm_local_clock_init(clock, "mono", NULL, &err) != TDM_OK) {
+		fail("no clock");
+	}
+
+	const struct tdm_requester_options options = {
+		.address = server->address, .clock = "mono", .local = clock, .datagrams = datagrams
+	};
+	struct tdm_requester *requester = tdm_requester_create(&options, &err);
+
+	if (!requester) {
+		fail(err.text);
+	}
+	return requester;
+}
+
+/* A program that is killed in a burst with stamps, in whatever way, leaves the key to nobody: not its own, not its peer's. */
+static void check_killed(int signal_number, bool datagrams)
+{
+	struct responder_thread server = { .cpu = -1 };
+	bool was_on = false;
+
+	if (!responder_thread_start(&server, "tcp:127.0.0.1:0")) {
+		fail("cannot start");
+	}
+
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		struct tdm_local_clock clock;
+		struct tdm_requester *requester = connect_to(&server, &clock, datagrams);
+
+		for (;;) {
+			const struct tdm_burst_plan plan = { .count = TDM_BURST_COUNT_MAX,
+				.stamps = true,
+				.max_ms = TDM_BURST_MAX_MS };
+			struct tdm_burst_result result;
+
+			tdm_requester_burst(requester, &plan, &result, NULL);
+		}
+	}
+	for (int i = 0; i < 100 && !was_on; i++) {
+		was_on = is_on();
+		pause_ms(10);
+	}
+	kill(pid, signal_number);
+	waitpid(pid, NULL, 0);
+	if (!was_on) {
+		fail("no burst with stamps to be killed in");
+	}
+	if (!becomes(false, 3000)) {
+		fail("the key stays on after a kill in a burst");
+	}
+	responder_thread_stop(&server);
+	printf("killed by signal %d%s: key off\n", signal_number, datagrams ? ", UDP" : "");
+}
+
+/* A host that has a burst with stamps begun and then says nothing: the answering end turns them off by itself. */
+static void check_silent(void)
+{
+	struct responder_thread server = { .cpu = -1 };
+	const struct tdm_link_options link_options = { .capabilities = TDM_CAN_EXCHANGE };
+	const struct tdm_burst_frame burst = { .count = 1000, .flags = TDM_BURST_STAMPS };
+	struct tdm_buffer open = { .cap = 4096 };
+	uint8_t body[TDM_BURST_BYTES];
+	struct tdm_opened opened;
+	struct tdm_error err;
+	struct tdm_link *link;
+	int fd;
+
+	if (!responder_thread_start(&server, "tcp:127.0.0.1:0") ||
+		tdm_socket_connect(&server.address, tdm_deadline_ns(5000), &fd, &err) != TDM_OK ||
+		!(link = tdm_link_create(fd, TDM_ROLE_CLIENT, &link_options, &err))) {
+		fail("cannot connect");
+	}
+	tdm_open_put(&open, TDM_PURPOSE_EXCHANGE, 5);
+	tdm_record_add(&open, "clock", "mono");
+	tdm_burst_put(body, &burst);
+	if (tdm_link_request(link, &open, tdm_deadline_ns(5000), &opened, &err) != TDM_OK ||
+		tdm_link_send(link, TDM_FRAME_BURST, body, sizeof(body), tdm_deadline_ns(1000),
+			&err) != TDM_OK) {
+		fail(err.text);
+	}
+	if (!becomes(true, 1000)) {
+		fail("the key is off in a burst that was asked for");
+	}
+	if (!becomes(false, 3000)) {
+		fail("the key stays on for a host that says nothing more");
+	}
+	printf("silent in a burst: key off\n");
+	tdm_buffer_release(&open);
+	tdm_link_destroy(link);
+	responder_thread_stop(&server);
+}
+
 int main(void)
 {
 	if (!becomes(false, PATIENCE_MS)) {
@@ -227,5 +328,8 @@ int main(void)
 	check("tcp:127.0.0.1:0", false, false);
 	check("tcp:127.0.0.1:0", false, true);
 	check("tcp:127.0.0.1:0", true, true);
+	check_killed(SIGTERM, false);
+	check_killed(SIGKILL, true);
+	check_silent();
 	return 0;
 }
