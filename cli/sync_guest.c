@@ -10,6 +10,7 @@ enum {
 	CONNECT_MS = 5000,
 	RECONNECT_MS = 2000, /* while a session runs, and for its last burst */
 	TICK_MS = 250,       /* own trace clock against own raw clock */
+	BREAKS_TOLD = 4,
 	BACK_OFF_MIN_MS = 1000,
 	BACK_OFF_MAX_MS = 30000,
 	LOG_RESERVE = 4096,
@@ -324,8 +325,14 @@ static void set_phase(struct sync_guest *guest, enum phase phase, const struct t
 static void back_off(struct sync_guest *guest, const struct tdm_error *err)
 {
 	if (guest->back_off_ms == 0) {
-		GUEST_WARNING(guest, "%s: %s; trying again", guest->options.name, err->text);
-		guest->outcome.breaks++;
+		/* A guest that is starved breaks off every few seconds, for hours: the report has the count. */
+		if (guest->outcome.breaks++ < BREAKS_TOLD) {
+			GUEST_WARNING(guest, "%s: %s; trying again%s", guest->options.name,
+				err->text,
+				guest->outcome.breaks == BREAKS_TOLD
+					? "; further breaks are counted only"
+					: "");
+		}
 		guest->back_off_ms = BACK_OFF_MIN_MS;
 	} else {
 		guest->back_off_ms = guest->back_off_ms * 2 > BACK_OFF_MAX_MS
@@ -356,7 +363,9 @@ static enum tdm_status keep_in_time(struct sync_guest *guest, struct tdm_error *
 		}
 		if (status == TDM_OK) {
 			if (guest->back_off_ms && !guest->was_hung) {
-				GUEST_INFO(guest, "%s: answers again", guest->options.name);
+				if (guest->outcome.breaks <= BREAKS_TOLD) {
+					GUEST_INFO(guest, "%s: answers again", guest->options.name);
+				}
 				guest->back_off_ms = 0;
 			}
 			save(guest, false, err);

@@ -41,6 +41,10 @@ static void print_quality(const struct cli_command *command, const char *name, c
 		quality->bad_stamps + quality->outvoted + quality->unbelievable + quality->stray,
 		outcome->segments, outcome->segments == 1 ? "" : "s",
 		quality->composed ? ", through raw clocks" : "");
+	if (outcome->breaks > 0) {
+		printf("%s: it did not answer for a while %" PRIu32 " time%s\n", name,
+			outcome->breaks, outcome->breaks == 1 ? "" : "s");
+	}
 	if (outcome->pairs > 0) {
 		printf("%s: %" PRIu64
 		       " of them readings of this host's clock by the guest, through KVM\n",

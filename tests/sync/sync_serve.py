@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The corrections service: what readers get is what a corrections file may hold, to many at once, slow ones included."""
 import os
+import resource
 import socket
 import struct
 import subprocess
@@ -68,7 +69,7 @@ def main():
     agent = t.Agent()
     with tempfile.TemporaryDirectory(prefix="tandem-serve-") as out:
         process, address = start(os.path.join(out, "one"), "--guest", f"web={agent.tcp()}", "--guest",
-                                 f"db=unix:{agent.path}", "--serve", "tcp:127.0.0.1:0", seconds=5)
+                                 f"db=unix:{agent.path}", "--serve", "tcp:127.0.0.1:0", seconds=7)
         port = ("127.0.0.1", int(address.rsplit(":", 1)[1]))
         # Faults are refused in words, and cost the others nothing.
         assert reader(port, "nobody")[1][0] == t.ERROR
@@ -79,6 +80,15 @@ def main():
         stranger = t.Peer(socket.create_connection(port))
         stranger.sock.sendall(os.urandom(1000))
         assert stranger.ends()
+        # A crowd that says nothing keeps nobody out.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) +
+                           resource.getrlimit(resource.RLIMIT_NOFILE)[1:])
+        crowd = [socket.create_connection(port, timeout=20) for _ in range(1000)]
+        began = time.monotonic()
+        assert reader(port, "web")[1][0] == t.OPENED
+        t.say(f"served beside {len(crowd)} idle connections in {time.monotonic() - began:.2f} s")
+        for sock in crowd:
+            sock.close()
         # One never reads, some come and go, many read to the end.
         slow, _ = reader(port, "web")
         for _ in range(50):
