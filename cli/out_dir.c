@@ -81,3 +81,17 @@ enum tdm_status out_dir_check_free(const char *path, bool force, struct tdm_erro
 	}
 	return tdm_fail(err, TDM_ERR_RANGE, "%s exists; --force overwrites it", path);
 }
+
+char *out_dir_create_beside(const char *wanted, const char *beside, struct tdm_error *err)
+{
+	char *path = NULL;
+	char *made;
+
+	if (!wanted && beside && asprintf(&path, "%s-tandem", beside) < 0) {
+		tdm_fail(err, TDM_ERR_NOMEM, "no memory for a path");
+		return NULL;
+	}
+	made = out_dir_create(path ? path : wanted, err);
+	free(path);
+	return made;
+}

@@ -17,6 +17,14 @@
 char *out_dir_create(const char *wanted, struct tdm_error *err);
 
 /**
+ * Where a command's output goes that follows another tracer's session: beside its output, "PATH-tandem".
+ *
+ * @param beside  Path of the session's output; NULL = on no disk of this machine.
+ * @return As out_dir_create(), of which it is one with @p wanted or without @p beside.
+ */
+char *out_dir_create_beside(const char *wanted, const char *beside, struct tdm_error *err);
+
+/**
  * DIR/NAMESUFFIX, e.g. "out/web" ".corrections".
  *
  * @return A path that the caller frees; NULL without memory.

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "attach.h"
 #include "out_dir.h"
+#include "record_clocks.h"
 #include "record_finish.h"
 #include "record_guests.h"
 #include "record_host.h"
@@ -34,6 +36,9 @@ static const char help[] =
 	"      --target-bound NS exit with 3 where a guest's clock is known less well\n"
 	"  -b, --buffer-kib N    ring buffer of each CPU in KiB (default: 4096)\n"
 	"      --serve ADDR      serve viewers (tandem view tandem://ADDR/*) and the guests' corrections\n"
+	"      --attach lttng:SESSION  begin and end with this session of LTTng; the clock is its (mono), the\n"
+	"                        files go beside its own\n"
+	"      --clocks-only     no events, only the guests' clocks, as tandem sync\n"
 	"      --pid PID         only this task of the host; may be repeated\n"
 	"  -c, --follow          with --pid or COMMAND: only it and what it forks\n"
 	"      --time SECONDS    end after this time\n"
@@ -54,6 +59,7 @@ struct session {
 	struct cli_command command;
 	struct record_options options;
 	struct run_command run;
+	struct attach *attach;
 	char *dir;
 	struct record_clock clock;
 	struct record_ties ties; /* of the host */
@@ -152,7 +158,11 @@ static enum tdm_status choose_ties(struct session *session, struct tdm_error *er
 		return status;
 	}
 	session->clock.name = session->options.clock;
-	if (!session->clock.name) {
+	if (!session->clock.name && session->attach) {
+		session->clock.name = "mono";
+		snprintf(session->clock.reason, sizeof(session->clock.reason), "LTTng's");
+		record_guests_set_clock(session->guests, session->clock.name);
+	} else if (!session->clock.name) {
 		record_guests_choose_clock(session->guests, &session->clock);
 	}
 	session->ties.trace_id = random_id();
@@ -199,13 +209,32 @@ static enum tdm_status prepare_host(struct session *session, struct tdm_error *e
 	return status;
 }
 
+static bool has_begun(void *user)
+{
+	const struct session *session = user;
+
+	return attach_get_state(session->attach) != ATTACH_WAITING;
+}
+
+/* Everything stands ready; the other tracer's session begins it. */
+static enum tdm_status wait_for_session(struct session *session, struct tdm_error *err)
+{
+	TDM_INFO(&session->command.log, "Ready: waits for LTTng session \"%s\" to start",
+		attach_name(session->attach));
+	run_command_wait(&session->run, UINT64_MAX, has_begun, session);
+	return attach_get_state(session->attach) == ATTACH_RUNNING
+		       ? TDM_OK
+		       : tdm_fail(err, TDM_ERR_PEER, "LTTng session \"%s\" did not start",
+				 attach_name(session->attach));
+}
+
 /* The command stands before its exec until everything records. */
 static enum tdm_status start(struct session *session, struct tdm_error *err)
 {
 	struct record_options *options = &session->options;
-	enum tdm_status status = TDM_OK;
+	enum tdm_status status = session->attach ? wait_for_session(session, err) : TDM_OK;
 
-	if (options->command) {
+	if (status == TDM_OK && options->command) {
 		status = run_command_fork(&session->run, options->command, err);
 	}
 	if (status == TDM_OK && options->command && options->follow_children) {
@@ -230,6 +259,7 @@ static bool must_end(void *user)
 	const uint64_t limit_mib = session->options.size_limit_mib;
 
 	return record_host_failed(session->host, NULL) ||
+	       (session->attach && attach_get_state(session->attach) == ATTACH_ENDED) ||
 	       (limit_mib &&
 		       (record_host_bytes(session->host) + record_guests_bytes(session->guests)) /
 				       MIB >=
@@ -323,8 +353,13 @@ static int record(struct session *session)
 	struct tdm_error err = { 0 };
 	enum tdm_status status = run_command_init(&session->run, &err);
 
+	if (status == TDM_OK && session->options.attach) {
+		session->attach = attach_create(session->options.attach, &err);
+		status = session->attach ? TDM_OK : err.status;
+	}
 	if (status == TDM_OK) {
-		session->dir = out_dir_create(session->options.dir, &err);
+		session->dir = out_dir_create_beside(session->options.dir,
+			session->attach ? attach_path(session->attach) : NULL, &err);
 		status = session->dir ? choose_ties(session, &err) : err.status;
 	}
 	if (status == TDM_OK) {
@@ -369,15 +404,18 @@ int tdm_record_main(int argc, char **argv)
 
 	cli_command_init(&session.command, "record", help);
 	status = record_options_parse(&session.options, &session.command, argc, argv);
-	if (status == -1) {
-		status = session.options.finish_dir
-				 ? record_finish_left(&session.command, session.options.finish_dir)
-				 : record(&session);
+	if (status == -1 && session.options.finish_dir) {
+		status = record_finish_left(&session.command, session.options.finish_dir);
+	} else if (status == -1 && session.options.clocks_only) {
+		status = record_clocks_only(&session.options, session.command.quiet);
+	} else if (status == -1) {
+		status = record(&session);
 	}
 	run_command_release_all(&session.run);
 	sync_serve_destroy(session.service);
 	record_serve_destroy(session.viewers);
 	record_guests_destroy(session.guests);
+	attach_destroy(session.attach);
 	record_host_destroy(session.host);
 	record_spool_close(session.spool);
 	record_options_release(&session.options);

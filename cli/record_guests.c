@@ -239,6 +239,14 @@ static enum tdm_status describe(struct record_guests *guests, size_t index, stru
 	return TDM_OK;
 }
 
+void record_guests_set_clock(struct record_guests *guests, const char *clock)
+{
+	guests->options.clock = clock;
+	for (size_t i = 0; i < guests->count; i++) {
+		guests->members[i].request.clock = clock;
+	}
+}
+
 void record_guests_choose_clock(struct record_guests *guests, struct record_clock *choice)
 {
 	struct record_clock_guest *known = calloc(guests->count + 1, sizeof(*known));
@@ -256,10 +264,7 @@ void record_guests_choose_clock(struct record_guests *guests, struct record_cloc
 	/* Without memory nothing is known of them. */
 	record_clock_choose(known, guests->count, known ? vms : NULL, known ? vm_count : 0,
 		tdm_tap_tsc_scale(&mult, &shift), choice);
-	guests->options.clock = choice->name;
-	for (size_t i = 0; i < guests->count; i++) {
-		guests->members[i].request.clock = choice->name;
-	}
+	record_guests_set_clock(guests, choice->name);
 	kvm_tsc_release(vms, vm_count);
 	free(known);
 }

@@ -25,6 +25,9 @@ struct record_guests_options {
 enum tdm_status record_guests_create(const struct record_guests_options *options,
 	struct record_guests **guests, struct tdm_error *err);
 
+/** The clock that is used for the guests from here on. @p clock is kept. */
+void record_guests_set_clock(struct record_guests *guests, const char *clock);
+
 /** The best common clock of all machines; it is used for the guests from here on. */
 void record_guests_choose_clock(struct record_guests *guests, struct record_clock *choice);
 

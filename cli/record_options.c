@@ -5,7 +5,9 @@
 #include <string.h>
 
 enum {
-	OPT_FINISH = CLI_OPT_OWN,
+	OPT_ATTACH = CLI_OPT_OWN,
+	OPT_CLOCKS_ONLY,
+	OPT_FINISH,
 	OPT_FORCE,
 	OPT_GUEST,
 	OPT_GUEST_PID,
@@ -28,6 +30,8 @@ static const struct option long_options[] = {
 	{ "clock", required_argument, NULL, 'C' },
 	{ "buffer-kib", required_argument, NULL, 'b' },
 	{ "follow", no_argument, NULL, 'c' },
+	{ "attach", required_argument, NULL, OPT_ATTACH },
+	{ "clocks-only", no_argument, NULL, OPT_CLOCKS_ONLY },
 	{ "finish", required_argument, NULL, OPT_FINISH },
 	{ "force", no_argument, NULL, OPT_FORCE },
 	{ "guest", required_argument, NULL, OPT_GUEST },
@@ -134,6 +138,12 @@ static int parse_own(struct record_options *options, struct cli_command *command
 		return -1;
 	case 'c':
 		options->follow_children = true;
+		return -1;
+	case OPT_ATTACH:
+		options->attach = optarg;
+		return -1;
+	case OPT_CLOCKS_ONLY:
+		options->clocks_only = true;
 		return -1;
 	case OPT_FINISH:
 		options->finish_dir = optarg;

@@ -42,6 +42,8 @@ struct record_options {
 	uint64_t size_limit_mib;
 	bool kallsyms;
 	bool force;
+	const char *attach; /* session to begin and end with; NULL = none */
+	bool clocks_only;
 	const char *finish_dir; /* --finish: nothing is recorded */
 	char **command;         /* NULL = until Ctrl-C */
 };

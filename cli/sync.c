@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "attach.h"
 #include "cli.h"
 #include "guest_address.h"
 #include "options.h"
@@ -19,6 +20,7 @@ static const char help[] =
 	"  -g, --guest NAME[=ADDR]  a guest and its agent: tcp:HOST[:PORT], vsock:CID[:PORT], unix:PATH, vm:NAME[:PORT]\n"
 	"                           (the vsock of the guest that libvirt or QEMU calls so; without ADDR vm:NAME);\n"
 	"                           may be repeated\n"
+	"      --attach lttng:SESSION  end with this session of LTTng; files go beside its own\n"
 	"  -o, --output DIR         where NAME.exchanges and NAME.corrections go (default: tandem- and the time)\n"
 	"  -C, --clock CLOCK        the traces' clock, by ftrace's name (default: mono, which LTTng uses too)\n"
 	"      --serve ADDR         serve the corrections while they grow (tcp:, unix: or vsock: address)\n"
@@ -40,6 +42,7 @@ enum {
 	OPT_NEED_GUESTS,
 	OPT_NO_KVM,
 	OPT_FORCE,
+	OPT_ATTACH,
 	PROGRESS_MS = 1000
 };
 
@@ -55,6 +58,7 @@ static const struct option long_options[] = {
 	{ "need-guests", no_argument, NULL, OPT_NEED_GUESTS },
 	{ "no-kvm", no_argument, NULL, OPT_NO_KVM },
 	{ "force", no_argument, NULL, OPT_FORCE },
+	{ "attach", required_argument, NULL, OPT_ATTACH },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -71,7 +75,8 @@ struct slot {
 struct session {
 	struct cli_command command;
 	struct cli_named_list guests;
-	const char *wanted_dir, *clock, *secret_file;
+	const char *wanted_dir, *clock, *secret_file, *attach_to;
+	struct attach *attach;
 	char **child;
 	bool kernel_stamps, need_guests, no_kvm, force, has_serve;
 	uint64_t target_bound_ns;
@@ -85,6 +90,7 @@ struct session {
 	struct sync_serve *serve;
 	sem_t gate;
 	uint64_t began_ns, progress_ns;
+	bool shows;
 };
 
 static int parse_option(struct session *session, int value)
@@ -130,6 +136,9 @@ static int parse_option(struct session *session, int value)
 		return -1;
 	case OPT_FORCE:
 		session->force = true;
+		return -1;
+	case OPT_ATTACH:
+		session->attach_to = optarg;
 		return -1;
 	default:
 		return cli_common_option(command, value);
@@ -334,14 +343,13 @@ static enum tdm_status start_guests(struct session *session, struct tdm_error *e
 	return (session->need_guests && failed > 0) || gave_up == count ? err->status : TDM_OK;
 }
 
-static bool show_progress(void *user)
+static void show_progress(struct session *session)
 {
-	struct session *session = user;
 	const uint64_t now_ns = tdm_now_ns();
 	uint64_t worst = 0;
 
 	if (now_ns < session->progress_ns) {
-		return false;
+		return;
 	}
 	session->progress_ns = now_ns + (uint64_t)PROGRESS_MS * 1000000;
 	for (size_t i = 0; i < session->guests.count; i++) {
@@ -352,17 +360,26 @@ static bool show_progress(void *user)
 	fprintf(stderr, "\r%zu guest%s, %" PRIu64 " s, bound +-%" PRIu64 ".%" PRIu64 " us   ",
 		session->guests.count, session->guests.count == 1 ? "" : "s",
 		(now_ns - session->began_ns) / 1000000000, worst / 1000, worst % 1000 / 100);
-	return false;
+}
+
+/* Called ten times a second. */
+static bool must_end(void *user)
+{
+	struct session *session = user;
+
+	if (session->shows) {
+		show_progress(session);
+	}
+	return session->attach && attach_get_state(session->attach) == ATTACH_ENDED;
 }
 
 static void run_session(struct session *session)
 {
-	const bool shows = !session->command.quiet && isatty(STDERR_FILENO);
-
+	session->shows = !session->command.quiet && isatty(STDERR_FILENO);
 	session->began_ns = tdm_now_ns();
 	session->progress_ns = session->began_ns + (uint64_t)PROGRESS_MS * 1000000;
-	run_command_wait(&session->run, UINT64_MAX, shows ? show_progress : NULL, session);
-	if (shows) {
+	run_command_wait(&session->run, UINT64_MAX, must_end, session);
+	if (session->shows) {
 		fputs("\r\033[K", stderr);
 	}
 	if (run_command_exit_status(&session->run) != 0) {
@@ -406,8 +423,13 @@ static enum tdm_status prepare(struct session *session, struct tdm_error *err)
 	if (status == TDM_OK) {
 		status = run_command_init(&session->run, err);
 	}
+	if (status == TDM_OK && session->attach_to) {
+		session->attach = attach_create(session->attach_to, err);
+		status = session->attach ? TDM_OK : err->status;
+	}
 	if (status == TDM_OK) {
-		session->dir = out_dir_create(session->wanted_dir, err);
+		session->dir = out_dir_create_beside(session->wanted_dir,
+			session->attach ? attach_path(session->attach) : NULL, err);
 		status = session->dir ? check_files(session, err) : err->status;
 	}
 	if (status == TDM_OK) {
@@ -464,6 +486,7 @@ int tdm_sync_main(int argc, char **argv)
 	free(session.dir);
 	tdm_secret_clear(&session.secret);
 	vmm_list_release(&session.vmms);
+	attach_destroy(session.attach);
 	cli_named_release(&session.guests);
 	return status;
 }
