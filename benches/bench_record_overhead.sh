@@ -1,57 +1,67 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What recording sched and all system calls costs a machine under a load of system calls, beside trace-cmd with the same
-# events, in one emulated guest in turn: CPU time of recorder and load together, a call, medians. What starting and ending
-# alone cost (a load of no calls) is taken off and shown by itself; compressing and writing the files belongs to it only as far
-# as they grow with the events.
+# events, in one emulated guest in turn: CPU time a call of the load and of the recorder while it records, medians and least.
+# Buffers of 1 MiB, many times filled: both recorders have to work meanwhile. What
+# starting, ending and writing the files cost is shown by itself: CPU time of a recording of "true".
 # usage: bench_record_overhead.sh [ROUNDS [CALLS]]      environment: TANDEM_BUILD (default: build/main)      as root
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export TANDEM_SOURCE=$PWD TANDEM_BUILD=${TANDEM_BUILD:-$PWD/build/main}
 . tests/sync/rig_lib.sh
-rounds=${1:-5} calls=${2:-150000}
+rounds=${1:-7} calls=${2:-100000}
 
 make_guest bench-overhead.img --add "$TANDEM_BUILD/cli/tandem" --add "$TANDEM_BUILD/benches/syscall_load" \
 	--add "$TANDEM_BUILD/benches/cpu_of"
 start_guest bench-overhead.img --smp 2 --mem 1500
 
-# A round of each, in turn: "NAME LOAD CPU-SECONDS OWN-NS-A-CALL".
+# "load NAME OWN OTHERS" and "start NAME SECONDS", in turn.
 in_guest "cd /tmp
-one() { # NAME CALLS COMMAND...
-	local name=\$1 calls=\$2
-	shift 2
+ours='tandem record --quiet -o /tmp/rec --no-kallsyms -b 1024 -C mono -e sched -e syscalls --'
+theirs='trace-cmd record -o /tmp/rec.dat -b 1024 -C mono -e sched -e syscalls'
+load() { # NAME COMMAND...
+	local name=\$1
+	shift
 	rm -rf /tmp/rec*
-	own=\$(cpu_of \"\$@\" syscall_load \$calls 2>/tmp/err | grep -o '^ns [0-9.]*' | cut -d' ' -f2)
-	echo \"run \$name \$calls \$(sed -n 's/^cpu //p' /tmp/err) \${own:-0}\"
+	echo \"load \$name \$(\"\$@\" syscall_load $calls \$name 2>/tmp/err | sed -n 's/^ns //p')\"
+	grep -i 'lost\\|overrun: [1-9]\\|entries' /tmp/err | sed \"s/^/lost \$name /\"
+}
+start() {
+	local name=\$1
+	shift
+	rm -rf /tmp/rec*
+	echo \"start \$name \$(cpu_of \"\$@\" true 2>&1 | sed -n 's/^cpu //p')\"
 }
 for i in \$(seq $rounds); do
-	for calls in 0 $calls; do
-		one bare \$calls env
-		one tandem \$calls tandem record --quiet -o /tmp/rec --no-kallsyms -b 4096 -C mono -e sched -e syscalls --
-		ls -l /tmp/rec/host.dat >>/tmp/sizes
-		one trace-cmd \$calls trace-cmd record -o /tmp/rec.dat -b 4096 -C mono -e sched -e syscalls
-		grep -i lost /tmp/err >>/tmp/sizes
-	done
-done
-tail -n 2 /tmp/sizes" >"$work/runs" 2>&1 || die "the guest: $(tail -n 5 "$work/runs")"
-/usr/bin/python3 - "$work/runs" "$calls" <<'END2'
+	load bare env
+	load tandem \$ours
+	load trace-cmd \$theirs
+	[ \$i -gt 3 ] || { start tandem \$ours; start trace-cmd \$theirs; }
+done" >"$work/runs" 2>&1 || die "the guest: $(tail -n 5 "$work/runs")"
+/usr/bin/python3 - "$work/runs" <<'END2'
 import statistics
 import sys
 
-calls, runs = int(sys.argv[2]), {}
+loads, starts, lost = {}, {}, []
 for line in open(sys.argv[1]):
     word = line.split()
-    if word[:1] == ["run"]:
-        runs.setdefault((word[1], int(word[2])), []).append((float(word[3]), float(word[4])))
+    if word[:1] == ["load"] and len(word) == 4:
+        loads.setdefault(word[1], []).append((float(word[2]), float(word[3])))
+    elif word[:1] == ["start"] and len(word) == 3:
+        starts.setdefault(word[1], []).append(float(word[2]))
+    elif word[:1] == ["lost"] and "lost" in line[5:].lower():
+        lost.append(line.strip())
 cost = {}
-for name in ("bare", "tandem", "trace-cmd"):
-    start, loaded = (statistics.median(r[0] for r in runs[name, n]) for n in (0, calls))
-    own = statistics.median(r[1] for r in runs[name, calls])
-    cost[name] = (loaded - start) * 1e9 / calls, own, start
-bare = cost["bare"]
-for name, (each, own, start) in cost.items():
-    print(f"{name:10} {each:7.0f} ns CPU a call in all, {own:7.0f} ns in the load itself; start and end {start:5.2f} s CPU")
-ours, theirs = (cost[name] for name in ("tandem", "trace-cmd"))
-print(f"overhead of tandem record: {ours[0] - bare[0]:.0f} ns a call, x {(ours[0] - bare[0]) / (theirs[0] - bare[0]):.2f} of trace-cmd's; "
-      f"in the load itself x {(ours[1] - bare[1]) / (theirs[1] - bare[1]):.2f}; start and end x {ours[2] / theirs[2]:.2f}")
+for name, runs in loads.items():
+    own, recorder = (statistics.median(column) for column in zip(*runs))
+    cost[name] = own + recorder, min(map(sum, runs))
+    begins = f"; start, end and files {statistics.median(starts[name]):.2f} s CPU" if name in starts else ""
+    print(f"{name:10} {own:7.0f} ns CPU a call in the load, {recorder:6.0f} ns in the recorder ({len(runs)} runs){begins}")
+for what, which in (("least", 1), ("median", 0)):
+    ours, theirs = (cost[name][which] - cost["bare"][which] for name in ("tandem", "trace-cmd"))
+    print(f"overhead a call, {what}: tandem record {ours:.0f} ns, trace-cmd {theirs:.0f} ns, x {ours / theirs:.2f}; bar 1.00")
+print("start, end and files: "
+      f"x {statistics.median(starts['tandem']) / statistics.median(starts['trace-cmd']):.2f}")
+for line in sorted(set(lost)):
+    print(line)
 END2

@@ -23,9 +23,7 @@ on_host() { "$rig/run-guest" exec "$host" "$@"; }
 on_guest() { "$rig/run-guest" exec "$guest" "$@"; }
 
 on_guest 'tandem-agent-static --listen tcp:0.0.0.0:8990 --secret-file /etc/secret --allow "*:*" >/tmp/agent.log 2>&1 </dev/null &
-trace-cmd agent -N 10.0.9.1 -p 8230 >/tmp/plain.log 2>&1 </dev/null &
-LD_PRELOAD=/usr/lib/nodelay.so trace-cmd agent -N 10.0.9.1 -p 8231 >/tmp/patched.log 2>&1 </dev/null &
-i=0; until grep -q Ready /tmp/agent.log; do usleep 50000; i=$((i + 1)); [ $i -lt 200 ] || exit 1; done; sleep 1'
+i=0; until grep -q Ready /tmp/agent.log; do usleep 50000; i=$((i + 1)); [ $i -lt 200 ] || exit 1; done'
 
 # measure LIMIT COMMAND...: seconds from here to there by the host's clock; "over" where it took longer than the limit.
 measure() {
@@ -36,11 +34,17 @@ timeout $limit $* cut -d' ' -f1 /proc/uptime >/tmp/out 2>/tmp/err || true
 b=\$(grep -x '[0-9.]*' /tmp/out | head -n 1)
 [ -n \"\$b\" ] && echo \"\$a \$b\" | awk '{ printf \"%.2f\\n\", \$2 - \$1 }' || { echo over; tail -n 2 /tmp/err; }"
 }
+# agent ENVIRONMENT...: a fresh one of trace-cmd's: one that was left in a session serves nobody else.
+agent() {
+	on_guest "killall -9 trace-cmd 2>/dev/null; sleep 1
+env $* trace-cmd agent -N 10.0.9.1 -p 8230 >/tmp/tc.log 2>&1 </dev/null &
+sleep 2"
+}
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 ours='tandem record --quiet -o /tmp/rec --no-kallsyms -e sched --secret-file /etc/secret --guest guest=tcp:10.0.9.2:8990 --'
 plain='trace-cmd record -o /tmp/rec.dat -e sched -A 10.0.9.2:8230 --name 10.0.9.2 -e sched'
-patched='LD_PRELOAD=/usr/lib/nodelay.so trace-cmd record -o /tmp/rec.dat -e sched -A 10.0.9.2:8231 --name 10.0.9.2 -e sched'
+patched='LD_PRELOAD=/usr/lib/nodelay.so trace-cmd record -o /tmp/rec.dat -e sched -A 10.0.9.2:8230 --name 10.0.9.2 -e sched'
 for _ in $(seq "$rounds"); do
 	measure 60 "$ours" >>"$work/ours"
 done
@@ -58,10 +62,12 @@ done
 echo "tandem record on this machine, the emulated guest over a forwarded port: $(median <"$work/near") s; bar 0.5 s"
 
 for _ in 1 2 3; do
+	agent LD_PRELOAD=/usr/lib/nodelay.so
 	measure $patched_limit "env $patched" >>"$work/patched"
 done
 b=$(grep -x '[0-9.]*' "$work/patched" | median)
 echo "trace-cmd, Nagle off at both ends: ${b:-none} s, x $(awk -v a="$a" -v b="${b:-$patched_limit}" 'BEGIN { printf "%.1f", b / a }') of ours; all: $(tr '\n' ' ' <"$work/patched")"
+agent
 measure $plain_limit "$plain" >"$work/plain"
 read -r c <"$work/plain"
 case $c in
