@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* More than that is not carried together, however dense the exchanges are. */
+#define BURST_SPAN_NS 200e6
+
 /* One statement of one sample. */
 struct statement {
 	double x, y;
@@ -18,14 +21,14 @@ static int compare_statements(const void *a, const void *b)
 	return order ? order : compare_doubles(&left->y, &right->y);
 }
 
-static size_t gather(
-	const struct estimate *est, const struct stretch *stretch, struct statement *statements)
+static size_t gather(const struct estimate *est, size_t first, size_t count_windows,
+	struct statement *statements)
 {
 	size_t count = 0;
 	bool sorted = true;
 
-	for (size_t i = 0; i < stretch->sure_count; i++) {
-		const struct window *window = &est->windows[stretch->sure_first + i];
+	for (size_t i = first; i < first + count_windows; i++) {
+		const struct window *window = &est->windows[i];
 
 		for (size_t j = 0; j < window->count; j++) {
 			const struct sample *sample = &est->samples[window->first + j];
@@ -48,123 +51,199 @@ static size_t gather(
 	return count;
 }
 
-/* Carries all statements to the right: a rate is never above or below the stretch's limits. */
-static void carry_right(struct estimate *est, const struct stretch *stretch,
-	const struct statement *statements, size_t count)
+/* A range of y that holds at x. */
+struct range {
+	double x, low, high;
+};
+
+/* Carries a range to another x: no rate is below slow or above fast. */
+static void carry(struct range *range, double x, double slow, double fast)
 {
-	double low = -INFINITY;
-	double high = INFINITY;
-	double x = statements[0].x;
+	const double by = x - range->x;
+
+	range->low += (by > 0 ? slow : fast) * by;
+	range->high += (by > 0 ? fast : slow) * by;
+	range->x = x;
+}
+
+static void narrow(struct range *range, const struct statement *statement)
+{
+	if (statement->upper) {
+		range->high = fmin(range->high, statement->y);
+	} else {
+		range->low = fmax(range->low, statement->y);
+	}
+}
+
+/* Carries all statements of a burst to each of its windows, from the left and from the right. */
+static void bound_burst(struct estimate *est, const struct stretch *stretch, size_t first,
+	size_t window_count, const struct statement *statements, size_t count)
+{
+	struct range range = { statements[0].x, -INFINITY, INFINITY };
 	size_t next = 0;
 
-	for (size_t i = 0; i < stretch->count; i++) {
-		struct window *window = &est->windows[stretch->first + i];
+	for (size_t i = first; i < first + window_count; i++) {
+		struct window *window = &est->windows[i];
 
 		for (; next < count && statements[next].x <= window->x; next++) {
-			const struct statement *statement = &statements[next];
-
-			low += stretch->rate_low * (statement->x - x);
-			high += stretch->rate_high * (statement->x - x);
-			x = statement->x;
-			if (statement->upper) {
-				high = fmin(high, statement->y);
-			} else {
-				low = fmax(low, statement->y);
-			}
+			carry(&range, statements[next].x, stretch->rate_low, stretch->rate_high);
+			narrow(&range, &statements[next]);
 		}
-		window->low = low + stretch->rate_low * (window->x - x);
-		window->high = high + stretch->rate_high * (window->x - x);
+		carry(&range, window->x, stretch->rate_low, stretch->rate_high);
+		window->own_low = range.low;
+		window->own_high = range.high;
 	}
-}
-
-static void carry_left(struct estimate *est, const struct stretch *stretch,
-	const struct statement *statements, size_t count)
-{
-	double low = -INFINITY;
-	double high = INFINITY;
-	double x = statements[count - 1].x;
-	size_t next = count;
-
-	for (size_t i = stretch->count; i > 0; i--) {
-		struct window *window = &est->windows[stretch->first + i - 1];
+	range = (struct range){ statements[count - 1].x, -INFINITY, INFINITY };
+	next = count;
+	for (size_t i = first + window_count; i > first; i--) {
+		struct window *window = &est->windows[i - 1];
 
 		for (; next > 0 && statements[next - 1].x >= window->x; next--) {
-			const struct statement *statement = &statements[next - 1];
-
-			low -= stretch->rate_high * (x - statement->x);
-			high -= stretch->rate_low * (x - statement->x);
-			x = statement->x;
-			if (statement->upper) {
-				high = fmin(high, statement->y);
-			} else {
-				low = fmax(low, statement->y);
-			}
+			carry(&range, statements[next - 1].x, stretch->rate_low,
+				stretch->rate_high);
+			narrow(&range, &statements[next - 1]);
 		}
-		window->low = fmax(window->low, low - stretch->rate_high * (x - window->x));
-		window->high = fmin(window->high, high - stretch->rate_low * (x - window->x));
+		carry(&range, window->x, stretch->rate_low, stretch->rate_high);
+		window->own_low = fmax(window->own_low, range.low);
+		window->own_high = fmin(window->own_high, range.high);
+
+		/* Narrower than can be: something jumped or lied inside it. Rather wide than wrong. */
+		const double lack = est->usual_width / 2 - (window->own_high - window->own_low);
+
+		if (lack > 0) {
+			const double low = fmin(window->own_low, window->own_high);
+			const double high = fmax(window->own_low, window->own_high);
+
+			window->own_low = fmin(low, window->lower) - lack;
+			window->own_high = fmax(high, window->upper) + lack;
+		}
+		window->low = window->own_low;
+		window->high = window->own_high;
 	}
 }
 
-bool bound_stretch(struct estimate *est, struct stretch *stretch)
+bool bound_bursts(struct estimate *est)
 {
-	size_t room = 0;
-
-	for (size_t i = 0; i < stretch->sure_count; i++) {
-		room += est->windows[stretch->sure_first + i].count;
-	}
-
-	struct statement *statements = malloc((2 * room + 1) * sizeof(*statements));
+	struct statement *statements = malloc((2 * est->sample_count + 1) * sizeof(*statements));
 
 	if (!statements) {
 		return false;
 	}
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		const struct stretch *stretch = &est->stretches[s];
+		const size_t end =
+			s + 1 < est->stretch_count ? stretch[1].first : est->window_count;
 
-	const size_t count = gather(est, stretch, statements);
+		for (size_t first = stretch->first, next; first < end; first = next) {
+			next = first + 1;
+			while (next < end &&
+				est->windows[next].x - est->windows[next - 1].x < BURST_REACH_NS &&
+				est->windows[next].x - est->windows[first].x < BURST_SPAN_NS) {
+				next++;
+			}
 
-	segment_rates(est, stretch);
-	carry_right(est, stretch, statements, count);
-	carry_left(est, stretch, statements, count);
-	free(statements);
-	for (size_t i = 0; i < stretch->count; i++) {
-		struct window *window = &est->windows[stretch->first + i];
+			const size_t count = gather(est, first, next - first, statements);
 
-		/* The assumption is broken unseen: rather wide than wrong, its own statements both ways. */
-		if (window->low > window->high) {
-			const double low = window->low;
-			const double width = window->upper - window->lower;
-
-			window->low = fmin(window->high, window->lower) - width / 2;
-			window->high = fmax(low, window->upper) + width / 2;
+			bound_burst(est, stretch, first, next - first, statements, count);
 		}
 	}
+	free(statements);
 	return true;
+}
+
+/*
+ * Slope of the estimate on the side of a window that turns away from a pause of length run: of the windows of its
+ * stretch, or of the stretch behind them. False where too little is known.
+ */
+static bool slope_away(const struct estimate *est, const struct stretch *stretch, size_t at,
+	bool is_left, double run, double *slope)
+{
+	const struct window *windows = est->windows;
+	const size_t last = stretch->first + stretch->count - 1;
+	size_t far = at;
+
+	while ((is_left ? far > stretch->first : far < last) &&
+		fabs(windows[at].x - windows[far].x) < run / 2) {
+		far += is_left ? (size_t)-1 : 1;
+	}
+	if (fabs(windows[at].x - windows[far].x) >= run / 2) {
+		*slope = (windows[at].y - windows[far].y) / (windows[at].x - windows[far].x);
+		return true;
+	}
+	if (is_left && stretch > est->stretches && !stretch->is_overlap) {
+		*slope = stretch[-1].slope_last;
+		return true;
+	}
+	if (!is_left && stretch + 1 < est->stretches + est->stretch_count &&
+		!stretch[1].is_overlap) {
+		*slope = stretch[1].slope_first;
+		return true;
+	}
+	return false;
+}
+
+/* What was so at one window, had it gone on to the other at this slope. */
+static void cover(const struct window *from, struct window *to, double slope)
+{
+	const double by = slope * (to->x - from->x);
+
+	to->low = fmin(to->low, from->own_low + by);
+	to->high = fmax(to->high, from->own_high + by);
+}
+
+void bound_beside(struct estimate *est)
+{
+	for (size_t s = 0; s < est->stretch_count; s++) {
+		const struct stretch *stretch = &est->stretches[s];
+
+		for (size_t i = stretch->first; i < stretch->first + stretch->count; i++) {
+			est->windows[i].low = est->windows[i].own_low;
+			est->windows[i].high = est->windows[i].own_high;
+		}
+		for (size_t i = stretch->first; i + 1 < stretch->first + stretch->count; i++) {
+			struct window *a = &est->windows[i];
+			struct window *b = a + 1;
+			const double run = b->x - a->x;
+			double before;
+			double behind;
+			const bool has_before = slope_away(est, stretch, i, true, run, &before);
+			const bool has_behind =
+				slope_away(est, stretch, i + 1, false, run, &behind);
+			const double chord = run > 0 ? (b->y - a->y) / run : 0;
+
+			cover(a, b, has_before ? before : has_behind ? behind : chord);
+			cover(b, a, has_behind ? behind : has_before ? before : chord);
+		}
+	}
 }
 
 void bound_at(const struct estimate *est, const struct stretch *stretch, double x, double *low,
 	double *high)
 {
-	const struct window *first = &est->windows[stretch->sure_first];
-	const struct window *last = first + stretch->sure_count - 1;
+	const struct window *first = &est->windows[stretch->first];
+	const struct window *last = first + stretch->count - 1;
 
-	if (x >= last->x) {
-		*low = last->low + stretch->rate_low * (x - last->x);
-		*high = last->high + stretch->rate_high * (x - last->x);
-	} else if (x <= first->x) {
-		*low = first->low - stretch->rate_high * (first->x - x);
-		*high = first->high - stretch->rate_low * (first->x - x);
-	} else {
-		const struct window *a = first;
+	if (x >= last->x || x <= first->x) {
+		const struct window *end = x >= last->x ? last : first;
+		struct range range = { end->x, end->own_low, end->own_high };
 
-		while (a[1].x < x) {
-			a++;
-		}
-
-		const double part = (x - a->x) / (a[1].x - a->x);
-		const double bulge = est->rho * (a[1].x - a->x) / 2;
-
-		*low = a->low + (a[1].low - a->low) * part - bulge;
-		*high = a->high + (a[1].high - a->high) * part + bulge;
+		carry(&range, x, stretch->rate_low, stretch->rate_high);
+		*low = range.low;
+		*high = range.high;
+		return;
 	}
+
+	const struct window *a = first;
+
+	while (a[1].x < x) {
+		a++;
+	}
+
+	const double part = (x - a->x) / (a[1].x - a->x);
+	const double bulge = est->rho * (a[1].x - a->x) / 2;
+
+	*low = a->low + (a[1].low - a->low) * part - bulge;
+	*high = a->high + (a[1].high - a->high) * part + bulge;
 }
 
 double bound_estimate_at(const struct estimate *est, const struct stretch *stretch, double x)
@@ -187,107 +266,42 @@ double bound_estimate_at(const struct estimate *est, const struct stretch *stret
 	return a->y + (a[1].y - a->y) * (x - a->x) / (a[1].x - a->x);
 }
 
-/* Where the last statement is that the stretch behind the break contradicts: the break comes later. */
-static double last_against(const struct estimate *est, const struct stretch *left,
-	const struct stretch *right, double none)
+/* Does a stretch contradict a statement? */
+static bool is_against(const struct estimate *est, const struct stretch *stretch, double x,
+	double lower, double upper)
 {
-	double x = none;
+	double low;
+	double high;
 
-	for (size_t i = left->count; i > 0; i--) {
-		const struct window *window = &est->windows[left->first + i - 1];
-		bool found = false;
-
-		for (size_t j = 0; j < window->count; j++) {
-			const struct sample *sample = &est->samples[window->first + j];
-			double low;
-			double high;
-
-			if (!sample->believed) {
-				continue;
-			}
-			bound_at(est, right, sample->x_lower, &low, &high);
-			if (sample->lower > high) {
-				x = fmax(x, sample->x_lower);
-				found = true;
-			}
-			bound_at(est, right, sample->x_upper, &low, &high);
-			if (sample->upper < low) {
-				x = fmax(x, sample->x_upper);
-				found = true;
-			}
-		}
-		if (found) {
-			break;
-		}
-	}
-	return x;
+	bound_at(est, stretch, x, &low, &high);
+	return lower > high || upper < low;
 }
 
-/* Where the first statement is that the stretch before the break contradicts: the break came earlier. */
-static double first_against(const struct estimate *est, const struct stretch *left,
-	const struct stretch *right, double none)
+/*
+ * Of a window's statements that the stretch across the break contradicts, the one nearest to the break: it lies on this
+ * side of it. False where there is none.
+ */
+static bool find_against(const struct estimate *est, const struct window *window,
+	const struct stretch *across, bool is_left, double *x)
 {
-	double x = none;
-
-	for (size_t i = 0; i < right->count; i++) {
-		const struct window *window = &est->windows[right->first + i];
-		bool found = false;
-
-		for (size_t j = 0; j < window->count; j++) {
-			const struct sample *sample = &est->samples[window->first + j];
-			double low;
-			double high;
-
-			if (!sample->believed) {
-				continue;
-			}
-			bound_at(est, left, sample->x_lower, &low, &high);
-			if (sample->lower > high) {
-				x = fmin(x, sample->x_lower);
-				found = true;
-			}
-			bound_at(est, left, sample->x_upper, &low, &high);
-			if (sample->upper < low) {
-				x = fmin(x, sample->x_upper);
-				found = true;
-			}
-		}
-		if (found) {
-			break;
-		}
-	}
-	return x;
-}
-
-/* A window where the break may be before or behind it: what either side says, and what it says itself. */
-static void widen(const struct estimate *est, const struct stretch *left,
-	const struct stretch *right, struct window *window)
-{
-	double low[2];
-	double high[2];
-	double own_low = -INFINITY;
-	double own_high = INFINITY;
-	/* Inside the window the rate is one of the two. */
-	const double slow = fmin(left->rate_low, right->rate_low);
-	const double fast = fmax(left->rate_high, right->rate_high);
+	bool found = false;
 
 	for (size_t i = 0; i < window->count; i++) {
 		const struct sample *sample = &est->samples[window->first + i];
+		const double at[2] = { sample->x_lower, sample->x_upper };
 
-		if (sample->believed) {
-			const double to_lower = window->x - sample->x_lower;
-			const double to_upper = window->x - sample->x_upper;
-
-			own_low = fmax(
-				own_low, sample->lower + fmin(slow * to_lower, fast * to_lower));
-			own_high = fmin(
-				own_high, sample->upper + fmax(slow * to_upper, fast * to_upper));
+		for (int side = 0; sample->believed && side < 2; side++) {
+			if (!is_against(est, across, at[side], side ? -INFINITY : sample->lower,
+				    side ? sample->upper : INFINITY)) {
+				continue;
+			}
+			if (!found || (is_left ? at[side] > *x : at[side] < *x)) {
+				*x = at[side];
+			}
+			found = true;
 		}
 	}
-	bound_at(est, left, window->x, &low[0], &high[0]);
-	bound_at(est, right, window->x, &low[1], &high[1]);
-	window->low = fmax(own_low, fmin(low[0], low[1]));
-	window->high = fmin(own_high, fmax(high[0], high[1]));
+	return found;
 }
 
 void bound_breaks(struct estimate *est)
@@ -302,27 +316,27 @@ void bound_breaks(struct estimate *est)
 		if (right->is_overlap) {
 			continue;
 		}
-		right->doubt_from = last_against(
-			est, left, right, est->windows[left->sure_first + left->sure_count - 1].x);
-		right->doubt_to = first_against(est, left, right, behind);
+		right->doubt_from = before;
+		right->doubt_to = behind;
+		for (size_t i = left->first + left->count; i > left->first; i--) {
+			double x = before;
+
+			if (find_against(est, &est->windows[i - 1], right, true, &x)) {
+				right->doubt_from = fmax(right->doubt_from, x);
+				break;
+			}
+		}
+		for (size_t i = right->first; i < right->first + right->count; i++) {
+			double x = behind;
+
+			if (find_against(est, &est->windows[i], left, false, &x)) {
+				right->doubt_to = fmin(right->doubt_to, x);
+				break;
+			}
+		}
 		if (right->doubt_to < right->doubt_from) {
 			right->doubt_from = before;
 			right->doubt_to = behind;
-		}
-	}
-}
-
-void bound_widen(struct estimate *est)
-{
-	for (size_t s = 1; s < est->stretch_count; s++) {
-		const struct stretch *left = &est->stretches[s - 1];
-		const struct stretch *right = &est->stretches[s];
-
-		if (right->is_overlap) {
-			continue;
-		}
-		for (size_t i = left->sure_first + left->sure_count; i < right->sure_first; i++) {
-			widen(est, left, right, &est->windows[i]);
 		}
 	}
 }

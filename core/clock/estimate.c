@@ -24,11 +24,17 @@ static void release(struct estimate *est)
 	free(est->windows);
 	free(est->stretches);
 	free(est->epochs);
+	free(est->dissents);
 }
 
 static enum tdm_status no_memory(struct tdm_error *err)
 {
 	return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the estimate");
+}
+
+static double clamp(double value, double low, double high)
+{
+	return fmax(low, fmin(high, value));
 }
 
 /* Fits each stretch on its sure windows, places what lies between, fits again. */
@@ -38,9 +44,13 @@ static enum tdm_status fit_all(struct estimate *est, struct tdm_error *err)
 		struct stretch *stretch = &est->stretches[s];
 
 		stretch->count = stretch->sure_count;
-		if (!fit_stretch(est, stretch) || !bound_stretch(est, stretch)) {
+		segment_rates(est, stretch);
+		if (!fit_stretch(est, stretch)) {
 			return no_memory(err);
 		}
+	}
+	if (!bound_bursts(est)) {
+		return no_memory(err);
 	}
 	bound_breaks(est);
 	change_place(est);
@@ -50,20 +60,16 @@ static enum tdm_status fit_all(struct estimate *est, struct tdm_error *err)
 		if (stretch->count != stretch->sure_count && !fit_stretch(est, stretch)) {
 			return no_memory(err);
 		}
+		stretch->slope_first =
+			clamp(stretch->slope_first, stretch->rate_low, stretch->rate_high);
+		stretch->slope_last =
+			clamp(stretch->slope_last, stretch->rate_low, stretch->rate_high);
 	}
-	bound_widen(est);
+	bound_beside(est);
 	for (size_t i = 0; i < est->window_count; i++) {
 		struct window *window = &est->windows[i];
 
-		window->y = fmax(window->low, fmin(window->high, window->y));
-	}
-	for (size_t s = 0; s < est->stretch_count; s++) {
-		struct stretch *stretch = &est->stretches[s];
-
-		stretch->slope_first =
-			fmax(stretch->rate_low, fmin(stretch->rate_high, stretch->slope_first));
-		stretch->slope_last =
-			fmax(stretch->rate_low, fmin(stretch->rate_high, stretch->slope_last));
+		window->y = clamp(window->y, window->low, window->high);
 	}
 	change_meet(est);
 	return TDM_OK;
@@ -93,7 +99,14 @@ static enum tdm_status run(struct estimate *est, struct tdm_error *err)
 		}
 		status = segment_windows(est, err);
 	}
-	return status == TDM_OK ? fit_all(est, err) : status;
+	if (status != TDM_OK) {
+		return status;
+	}
+	if (!segment_hear_ends(est)) {
+		return no_memory(err);
+	}
+	dissent_place(est);
+	return fit_all(est, err);
 }
 
 static void count_used(struct estimate *est)

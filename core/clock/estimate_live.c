@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/wide.h>
 
 enum {
 	/* Some twenty bursts: enough for the rate, and an update stays below 1 ms a second. */
 	KEEP_RECORDS = 768,
 	KEEP_LOCALS = 512,
 	KEEP_EPOCHS = 16,
+	SPARE_DIVISOR = 32,
 };
 
 struct tdm_estimator {
@@ -97,7 +99,10 @@ static enum tdm_status say_header(struct tdm_estimator *estimator,
 	return timeline_write_header(&info, false, lines);
 }
 
-/* One more knot, never before the last: what was said is not taken back, the line bends instead. */
+/*
+ * One more knot, never before the last: what was said is not taken back, the line bends instead. Said a bit wider than
+ * it is, so that the next update seldom has to say of the same time that it was wider.
+ */
 static enum tdm_status say_knot(
 	struct tdm_estimator *estimator, const struct tdm_knot *knot, struct tdm_buffer *lines)
 {
@@ -110,6 +115,8 @@ static enum tdm_status say_knot(
 		said.minus += up;
 		said.plus -= up < said.plus ? up : said.plus;
 	}
+	said.minus += said.minus / SPARE_DIVISOR;
+	said.plus += said.plus / SPARE_DIVISOR;
 	estimator->last = said;
 	estimator->has_knot = true;
 	return tdm_buffer_printf(lines, "k %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
@@ -121,6 +128,67 @@ static bool is_new(const struct tdm_estimator *estimator, const struct tdm_knot 
 {
 	return !estimator->has_knot || (knot->guest > estimator->last.guest &&
 					       knot->host + knot->plus >= estimator->last.host);
+}
+
+static uint64_t between(uint64_t a, uint64_t b, uint64_t part, uint64_t whole)
+{
+	return b > a ? a + (uint64_t)((tdm_u128)(b - a) * part / whole)
+		     : a - (uint64_t)((tdm_u128)(a - b) * part / whole);
+}
+
+/*
+ * The newest burst may show that the clock could have jumped right behind the knot said last: from there on the bound is
+ * the wider one.
+ */
+static enum tdm_status say_wider(struct tdm_estimator *estimator, const struct tdm_knot *a,
+	const struct tdm_knot *b, struct tdm_buffer *lines)
+{
+	const struct tdm_knot *last = &estimator->last;
+	const uint64_t guest = last->guest + 1;
+
+	if (!estimator->has_knot || a->guest > guest || b->guest <= guest) {
+		return TDM_OK;
+	}
+
+	const uint64_t part = guest - a->guest;
+	const uint64_t run = b->guest - a->guest;
+	const struct tdm_knot wider = { .guest = guest,
+		.host = between(a->host, b->host, part, run),
+		.minus = between(a->minus, b->minus, part, run) + 1,
+		.plus = between(a->plus, b->plus, part, run) + 1 };
+	const tdm_i128 low = (tdm_i128)wider.host - (tdm_i128)wider.minus;
+	const tdm_i128 high = (tdm_i128)wider.host + (tdm_i128)wider.plus;
+
+	/* 1 for the unit between both places. */
+	if (low + 2 >= (tdm_i128)last->host - (tdm_i128)last->minus &&
+		high <= (tdm_i128)last->host + (tdm_i128)last->plus + 2) {
+		return TDM_OK;
+	}
+	return say_knot(estimator, &wider, lines);
+}
+
+static enum tdm_status say_segment(struct tdm_estimator *estimator,
+	const struct tdm_timeline *timeline, const struct tdm_segment_info *segment, bool goes_back,
+	struct tdm_buffer *lines)
+{
+	const size_t doubts = tdm_timeline_get_info(timeline).doubt_count;
+	enum tdm_status status = tdm_buffer_printf(lines, "segment %s %" PRIu64 " 0\n",
+		tdm_segment_kind_name(estimator->has_knot ? segment->kind : TDM_SEGMENT_START),
+		segment->from);
+
+	for (size_t i = 0; i < doubts && estimator->has_knot && !goes_back; i++) {
+		uint64_t from;
+		uint64_t to;
+
+		tdm_timeline_doubt(timeline, i, &from, &to);
+		if (from <= segment->from && segment->from <= to) {
+			status |= tdm_buffer_printf(
+				lines, "doubt %" PRIu64 " %" PRIu64 "\n", from, to);
+		}
+	}
+	/* A segment's knots are its own: the first one may stand where the last of the other did. */
+	estimator->has_knot = false;
+	return status;
 }
 
 static enum tdm_status say_new(struct tdm_estimator *estimator, const struct tdm_timeline *timeline,
@@ -136,32 +204,17 @@ static enum tdm_status say_new(struct tdm_estimator *estimator, const struct tdm
 			s > 0 && segment.kind == TDM_SEGMENT_EPOCH && estimator->has_knot &&
 			segment.knots[segment.knot_count - 1].guest <= estimator->last.guest &&
 			segment.knots[segment.knot_count - 1].host > estimator->last.host;
-		const bool opens = !estimator->has_knot ||
-				   (s > 0 && (segment.from >= estimator->last.guest || goes_back));
 
-		if (opens) {
-			status = tdm_buffer_printf(lines, "segment %s %" PRIu64 " 0\n",
-				tdm_segment_kind_name(
-					estimator->has_knot ? segment.kind : TDM_SEGMENT_START),
-				segment.from);
-			if (estimator->has_knot && !goes_back) {
-				uint64_t from;
-				uint64_t to;
-
-				for (size_t i = 0; i < info.doubt_count; i++) {
-					tdm_timeline_doubt(timeline, i, &from, &to);
-					if (from <= segment.from && segment.from <= to) {
-						status |= tdm_buffer_printf(lines,
-							"doubt %" PRIu64 " %" PRIu64 "\n", from,
-							to);
-					}
-				}
-			}
-			/* A segment's knots are its own: the first one may stand where the last of the other did. */
-			estimator->has_knot = false;
+		if (!estimator->has_knot ||
+			(s > 0 && (segment.from >= estimator->last.guest || goes_back))) {
+			status = say_segment(estimator, timeline, &segment, goes_back, lines);
 		}
 		for (size_t i = 0; i < segment.knot_count && status == TDM_OK; i++) {
-			if (is_new(estimator, &segment.knots[i])) {
+			if (i > 0) {
+				status = say_wider(
+					estimator, &segment.knots[i - 1], &segment.knots[i], lines);
+			}
+			if (status == TDM_OK && is_new(estimator, &segment.knots[i])) {
 				status = say_knot(estimator, &segment.knots[i], lines);
 			}
 		}

@@ -16,8 +16,11 @@ enum {
 	WINDOW_SAMPLES = 64, /* the most exchanges of a burst that are looked at together */
 };
 
-/* No oscillator and no steering daemon is further from the nominal rate than this. */
-#define RATE_CAP 500e-6
+/* No oscillator that a daemon slews by all it may (500 ppm) is further from the nominal rate than this. */
+#define RATE_CAP 750e-6
+
+/* Windows that lie nearer to each other than this are one burst. */
+#define BURST_REACH_NS 50e6
 
 /* One exchange as two statements: the relation is not below lower at x_lower, nor above upper at x_upper. */
 struct sample {
@@ -41,8 +44,19 @@ struct window {
 	bool has_z;
 	double z, variance; /* measured relation at x; variance is infinite for nothing measured */
 	/* Results. */
-	double y;         /* estimate */
-	double low, high; /* bound */
+	double y;                 /* estimate */
+	double own_low, own_high; /* what its own burst says */
+	double low, high;         /* bound */
+};
+
+/*
+ * What few exchanges said against all around them: a lie, or a step that was undone before it was seen again. The
+ * estimate passes over it, the bound covers it.
+ */
+struct dissent {
+	uint32_t run;
+	double x, low, high;
+	double from, to; /* where it may have been so: between the windows beside it */
 };
 
 /* Windows [first, first + count) share one rate, give or take rho. */
@@ -53,6 +67,7 @@ struct stretch {
 	enum tdm_segment_kind kind; /* of the break before it */
 	bool has_mark;
 	double mark;                    /* x at which the guest saw the break */
+	bool is_rated;                  /* its windows tell a rate */
 	double rate_low, rate_high;     /* limits of the momentary rate */
 	double slope_first, slope_last; /* of the estimate at its ends */
 	/* The break before it: where it must be by the bound, and where it is by the estimate, in x. */
@@ -84,6 +99,8 @@ struct estimate {
 	size_t window_count;
 	struct stretch *stretches;
 	size_t stretch_count, stretch_room;
+	struct dissent *dissents;
+	size_t dissent_count, dissent_room;
 	struct tdm_epoch_record *epochs; /* sorted */
 	size_t epoch_count;
 	double usual_width; /* of a window's tightest statements: a low quantile */
@@ -142,8 +159,29 @@ bool epoch_order(struct estimate *est);
 /** Finds the breaks; windows that contradict all around them are taken out. */
 enum tdm_status segment_windows(struct estimate *est, struct tdm_error *err);
 
+/** Keeps as dissents what was outvoted at the ends of runs. False without memory. */
+bool segment_hear_ends(struct estimate *est);
+
 /** Limits of the momentary rate that the windows of a stretch allow. */
 void segment_rates(const struct estimate *est, struct stretch *stretch);
+
+/* dissent.c */
+
+/** Keeps what a window says that is passed over. False without memory. */
+bool dissent_add(struct estimate *est, const struct window *window);
+bool dissent_add_sample(
+	struct estimate *est, const struct window *window, const struct sample *sample);
+
+/** Orders the dissents and finds out between which windows they lie. */
+void dissent_place(struct estimate *est);
+
+/** @return How many dissents of a run lie in [from, to]; @p first receives the number of the first. */
+size_t dissent_between(
+	const struct estimate *est, uint32_t run, double from, double to, size_t *first);
+
+/** Widens a bound at x by what these dissents say; how the clock ran beside them nobody knows. */
+void dissent_cover(const struct estimate *est, double x, size_t first, size_t count, double *low,
+	double *high);
 
 /* fit.c */
 
@@ -155,10 +193,13 @@ bool fit_disbelieve(struct estimate *est, struct stretch *stretch);
 
 /* bound.c */
 
-/** Bounds y at each window of a stretch by its sure samples. False without memory. */
-bool bound_stretch(struct estimate *est, struct stretch *stretch);
+/** Bounds each window by what its own burst says. False without memory. */
+bool bound_bursts(struct estimate *est);
 
-/** The bound that a stretch's sure windows give at any x. */
+/** Adds to each window's bound what the bursts beside it would say, had the clock jumped unseen between them. */
+void bound_beside(struct estimate *est);
+
+/** The bound that a stretch gives at any x. */
 void bound_at(const struct estimate *est, const struct stretch *stretch, double x, double *low,
 	double *high);
 
@@ -167,9 +208,6 @@ double bound_estimate_at(const struct estimate *est, const struct stretch *stret
 
 /** Finds where each break may be, by the bound. */
 void bound_breaks(struct estimate *est);
-
-/** Widens the bound of windows that may lie on either side of a break. */
-void bound_widen(struct estimate *est);
 
 /* change.c */
 

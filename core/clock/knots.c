@@ -3,153 +3,225 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LONE_REACH_S 10.0 /* how far from a lone burst the bound is said */
+enum {
+	GAP_PLACES = 24,
+	MAX_TOLD = TDM_TIMELINE_MAX_SEGMENTS / 4 /* dissents that get a doubt range of their own */
+};
 
-/* One place beside a break: the estimate of a side, and the bound that holds there. */
-static void add_beside(struct points *points, const struct estimate *est, size_t index,
+#define LONE_REACH_S 10.0 /* how far from a lone burst the bound is said */
+#define LINE_REACH_S 0.01 /* long enough to tell a slope in whole ns */
+
+/* The pause between two bursts in which a break lies, and what may be so in it. */
+struct gap {
+	const struct stretch *left, *right;
+	const struct window *a, *b; /* the windows on both sides */
+	double slow, fast;          /* limits of the rates on both sides */
+	bool is_bent;               /* rates alone can explain it, without a jump */
+	size_t first_dissent, dissent_count;
+};
+
+static struct gap gap_before(const struct estimate *est, const struct stretch *right)
+{
+	const struct stretch *left = right - 1;
+	struct gap gap = { .left = left,
+		.right = right,
+		.a = &est->windows[left->first + left->count - 1],
+		.b = &est->windows[right->first],
+		.slow = fmin(left->rate_low, right->rate_low),
+		.fast = fmax(left->rate_high, right->rate_high) };
+	const double run = gap.b->x - gap.a->x;
+
+	gap.is_bent = gap.a->own_low + gap.slow * run <= gap.b->own_high &&
+		      gap.a->own_high + gap.fast * run >= gap.b->own_low;
+	gap.dissent_count =
+		dissent_between(est, gap.a->run, gap.a->x, gap.b->x, &gap.first_dissent);
+	return gap;
+}
+
+/* One place in a gap: the estimate of a side, and the bound that holds there. */
+static void add_beside(struct points *points, const struct estimate *est, const struct gap *gap,
 	bool is_left, uint64_t guest)
 {
-	const struct stretch *right = &est->stretches[index];
-	const struct stretch *left = right - 1;
+	const struct stretch *right = gap->right;
 	const double x = place_x(est, guest);
-	double y = bound_estimate_at(est, is_left ? left : right, x);
-	double low;
-	double high;
-	double other_low;
-	double other_high;
+	double y = bound_estimate_at(est, is_left ? gap->left : right, x);
+	double low = INFINITY;
+	double high = -INFINITY;
+	double side_low;
+	double side_high;
 
 	if (!isnan(right->ceiling)) {
 		y = is_left ? fmin(y, right->ceiling - x) : fmax(y, right->ceiling - x);
 	}
-	if (x <= right->doubt_from) {
-		bound_at(est, left, x, &low, &high);
-	} else if (x >= right->doubt_to) {
-		bound_at(est, right, x, &low, &high);
-	} else {
-		bound_at(est, left, x, &low, &high);
-		bound_at(est, right, x, &other_low, &other_high);
-		low = fmin(low, other_low);
-		high = fmax(high, other_high);
+	if (x < right->doubt_to) {
+		bound_at(est, gap->left, x, &low, &high);
 	}
+	if (x > right->doubt_from) {
+		bound_at(est, right, x, &side_low, &side_high);
+		low = fmin(low, side_low);
+		high = fmax(high, side_high);
+	}
+	if (gap->is_bent) {
+		/* The rate may have changed more than once: any way from one window to the other. */
+		const double from = x - gap->a->x;
+		const double to = gap->b->x - x;
+
+		low = fmin(low,
+			fmax(gap->a->own_low + gap->slow * from, gap->b->own_low - gap->fast * to));
+		high = fmax(high, fmin(gap->a->own_high + gap->fast * from,
+					  gap->b->own_high - gap->slow * to));
+	}
+	dissent_cover(est, x, gap->first_dissent, gap->dissent_count, &low, &high);
 	points_add(points, est, guest, y, low, high);
 }
 
-/* Places between the last window of a stretch and the change. */
-static void add_left_of_change(
-	struct points *points, const struct estimate *est, size_t index, uint64_t change)
+static int compare_places(const void *a, const void *b)
 {
-	const struct stretch *right = &est->stretches[index];
-	const struct stretch *left = right - 1;
-	const uint64_t window = place_guest(est, est->windows[left->first + left->count - 1].x);
-	const uint64_t doubt = place_guest(est, right->doubt_from);
+	const uint64_t left = *(const uint64_t *)a;
+	const uint64_t right = *(const uint64_t *)b;
 
-	if (doubt > window && doubt < change) {
-		add_beside(points, est, index, true, doubt);
-		add_beside(points, est, index, true, doubt + 1);
-	} else if (window + 1 < change) {
-		add_beside(points, est, index, true, window + 1);
+	return (left > right) - (left < right);
+}
+
+/* Readings inside a gap at which estimate or bound bend, in order. */
+static size_t gap_places(const struct estimate *est, const struct gap *gap, uint64_t change,
+	uint64_t places[GAP_PLACES])
+{
+	const double run = gap->b->x - gap->a->x;
+	const uint64_t begin = place_guest(est, gap->a->x);
+	const uint64_t end = place_guest(est, gap->b->x);
+	const uint64_t from = place_guest(est, gap->right->doubt_from);
+	const uint64_t to = place_guest(est, gap->right->doubt_to);
+	uint64_t all[GAP_PLACES] = { begin + 1, from, from + 1, to - 1, to, end - 1, change };
+	size_t count = 7;
+	size_t kept = 0;
+
+	if (gap->is_bent && gap->fast > gap->slow) {
+		const double at_low = (gap->a->own_low - gap->b->own_low + gap->fast * run) /
+				      (gap->fast - gap->slow);
+		const double at_high = (gap->b->own_high - gap->a->own_high - gap->slow * run) /
+				       (gap->fast - gap->slow);
+
+		all[count++] = place_guest(est, gap->a->x + at_low);
+		all[count++] = place_guest(est, gap->a->x + at_high);
 	}
-	if (!isnan(right->ceiling)) {
+	if (!isnan(gap->right->ceiling)) {
 		/* Where the estimate begins to stand still. */
 		double x = place_x(est, change);
 
 		for (int i = 0; i < 8; i++) {
-			x += right->ceiling - x - bound_estimate_at(est, left, x);
+			x += gap->right->ceiling - x - bound_estimate_at(est, gap->left, x);
 		}
-
-		const uint64_t still = place_guest(est, x);
-
-		if (still > window && still < change) {
-			add_beside(points, est, index, true, still);
+		all[count++] = place_guest(est, x);
+	}
+	for (size_t i = 0; i < gap->dissent_count && count < GAP_PLACES; i++) {
+		all[count++] = place_guest(est, est->dissents[gap->first_dissent + i].x);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (all[i] > begin && all[i] < end) {
+			places[kept++] = all[i];
 		}
 	}
-	add_beside(points, est, index, true, change);
+	qsort(places, kept, sizeof(*places), compare_places);
+	return kept;
 }
 
-static void add_right_of_change(
-	struct points *points, const struct estimate *est, size_t index, uint64_t change)
+/* Places between the last window of a stretch and the change. */
+static void add_left_of_change(struct points *points, const struct estimate *est,
+	const struct stretch *right, uint64_t change)
 {
-	const struct stretch *right = &est->stretches[index];
-	const uint64_t window = place_guest(est, est->windows[right->first].x);
-	const uint64_t doubt = place_guest(est, right->doubt_to);
+	const struct gap gap = gap_before(est, right);
+	uint64_t places[GAP_PLACES];
+	const size_t count = gap_places(est, &gap, change, places);
 
-	if (change < window) {
-		add_beside(points, est, index, false, change);
+	for (size_t i = 0; i < count && places[i] < change; i++) {
+		add_beside(points, est, &gap, true, places[i]);
 	}
-	if (doubt > change + 1 && doubt < window) {
-		add_beside(points, est, index, false, doubt - 1);
-		add_beside(points, est, index, false, doubt);
-	} else if (change + 1 < window && doubt >= window) {
-		add_beside(points, est, index, false, window - 1);
-	}
+	add_beside(points, est, &gap, true, change);
 }
 
-/* Of the time between two windows a rate within the limits can make this much; half of it on either side. */
-static double bulge(const struct estimate *est, const struct stretch *stretch, size_t i, size_t j)
+static void add_right_of_change(struct points *points, const struct estimate *est,
+	const struct stretch *right, uint64_t change)
 {
-	const double run = est->windows[j].x - est->windows[i].x;
-	const size_t sure_end = stretch->sure_first + stretch->sure_count;
-	double most = est->rho * run / 2;
+	const struct gap gap = gap_before(est, right);
+	uint64_t places[GAP_PLACES];
+	const size_t count = gap_places(est, &gap, change, places);
 
-	/* With a break somewhere between, both rates may occur. */
-	if (i < stretch->sure_first || j >= sure_end) {
-		double slow = stretch->rate_low;
-		double fast = stretch->rate_high;
-
-		if (stretch > est->stretches && i < stretch->sure_first) {
-			slow = fmin(slow, stretch[-1].rate_low);
-			fast = fmax(fast, stretch[-1].rate_high);
+	for (size_t i = 0; i < count; i++) {
+		if (places[i] >= change) {
+			add_beside(points, est, &gap, false, places[i]);
 		}
-		if (stretch + 1 < est->stretches + est->stretch_count && j >= sure_end) {
-			slow = fmin(slow, stretch[1].rate_low);
-			fast = fmax(fast, stretch[1].rate_high);
-		}
-		most += (fast - slow) * run / 4;
 	}
-	return most;
 }
 
-/* Right beside the last window that is sure of its side the break may be already: what either side says holds. */
-static void add_unsure(struct points *points, const struct estimate *est,
-	const struct stretch *stretch, const struct stretch *other, uint64_t guest, double more)
+/* A place where a dissent may hold. */
+static void add_heard(struct points *points, const struct estimate *est,
+	const struct stretch *stretch, uint64_t guest, size_t first, size_t count)
 {
 	const double x = place_x(est, guest);
 	double low;
 	double high;
-	double other_low;
-	double other_high;
 
 	bound_at(est, stretch, x, &low, &high);
-	bound_at(est, other, x, &other_low, &other_high);
-	points_add(points, est, guest, bound_estimate_at(est, stretch, x),
-		fmin(low, other_low) - more, fmax(high, other_high) + more);
+	dissent_cover(est, x, first, count, &low, &high);
+	points_add(points, est, guest, bound_estimate_at(est, stretch, x), low, high);
+}
+
+/* All that was said against the estimate between two places. */
+static void add_dissents(struct points *points, const struct estimate *est,
+	const struct stretch *stretch, double from, double to)
+{
+	size_t first;
+	const size_t count =
+		dissent_between(est, est->windows[stretch->first].run, from, to, &first);
+
+	if (!count) {
+		return;
+	}
+
+	const struct dissent *dissents = &est->dissents[first];
+	const uint64_t begin = place_guest(est, dissents[0].from);
+	const uint64_t end = place_guest(est, dissents[count - 1].to);
+
+	add_heard(points, est, stretch, begin + (begin < TDM_READING_MAX), first, count);
+	for (size_t i = 0; i < count; i++) {
+		add_heard(points, est, stretch, place_guest(est, dissents[i].x), first, count);
+	}
+	add_heard(points, est, stretch, end - (end > 0), first, count);
+}
+
+/* Between two windows that tell no rate: as far as any clock could have gone, and come back. */
+static void add_kink(struct points *points, const struct estimate *est,
+	const struct stretch *stretch, const struct window *left)
+{
+	const double run = left[1].x - left->x;
+	const double reach = (stretch->rate_high - stretch->rate_low) * run / 4;
+
+	if (run > BURST_REACH_NS) {
+		points_add(points, est, place_guest(est, left->x + run / 2),
+			(left->y + left[1].y) / 2, (left->low + left[1].low) / 2 - reach,
+			(left->high + left[1].high) / 2 + reach);
+	}
 }
 
 static void add_windows(
 	struct points *points, const struct estimate *est, const struct stretch *stretch)
 {
 	const size_t end = stretch->first + stretch->count;
-	const size_t sure_end = stretch->sure_first + stretch->sure_count;
 
 	for (size_t i = stretch->first; i < end; i++) {
 		const struct window *window = &est->windows[i];
-		double more = 0;
+		double run = i > stretch->first ? window->x - window[-1].x : 0;
 
-		if (i > stretch->first) {
-			more = bulge(est, stretch, i - 1, i);
+		/* Of the time between two windows a rate within the limits can make this much on either side. */
+		run = i + 1 < end ? fmax(run, window[1].x - window->x) : run;
+		points_add(points, est, place_guest(est, window->x), window->y,
+			window->low - est->rho * run / 2, window->high + est->rho * run / 2);
+		if (i + 1 < end && !stretch->is_rated) {
+			add_kink(points, est, stretch, window);
 		}
 		if (i + 1 < end) {
-			more = fmax(more, bulge(est, stretch, i, i + 1));
-		}
-
-		const uint64_t guest = place_guest(est, window->x);
-
-		if (i > stretch->first && i == stretch->sure_first) {
-			add_unsure(points, est, stretch, stretch - 1, guest - 1, more);
-		}
-		points_add(points, est, guest, window->y, window->low - more, window->high + more);
-		if (i + 1 < end && i + 1 == sure_end) {
-			add_unsure(points, est, stretch, stretch + 1, guest + 1, more);
+			add_dissents(points, est, stretch, window->x, window[1].x);
 		}
 	}
 }
@@ -163,12 +235,12 @@ static bool is_short(const struct estimate *est, const struct stretch *stretch)
 	return last->high - last->low > RATE_CAP * (last->x - first->x);
 }
 
-/* A lone burst says nothing of the rate: its bound opens to both sides. */
+/* A place beyond the end of a run, with the bound that holds there: by seconds, to the left where negative. */
 static void add_reach(struct points *points, const struct estimate *est,
-	const struct stretch *stretch, double sign)
+	const struct stretch *stretch, double seconds)
 {
-	const size_t end = sign < 0 ? stretch->first : stretch->first + stretch->count - 1;
-	const double x = est->windows[end].x + sign * LONE_REACH_S * 1e9;
+	const size_t end = seconds < 0 ? stretch->first : stretch->first + stretch->count - 1;
+	const double x = est->windows[end].x + seconds * 1e9;
 	const uint64_t guest = place_guest(est, x);
 	double low;
 	double high;
@@ -194,18 +266,31 @@ enum tdm_status knots_emit(
 		const bool closes = s + 1 == est->stretch_count || stretch[1].is_overlap;
 
 		points.count = 0;
-		if (thin && opens && is_short(est, stretch)) {
-			add_reach(&points, est, stretch, -1);
+		if (opens && !thin) {
+			/* Of a running session this may be all for long: it gives a line its slope. */
+			add_reach(&points, est, stretch, -LINE_REACH_S);
+		} else if (opens && is_short(est, stretch)) {
+			/* A lone burst says nothing of the rate: its bound opens to both sides. */
+			add_reach(&points, est, stretch, -LONE_REACH_S);
 		}
 		if (!opens) {
-			add_right_of_change(&points, est, s, change);
+			add_right_of_change(&points, est, stretch, change);
+		} else {
+			add_dissents(
+				&points, est, stretch, -INFINITY, est->windows[stretch->first].x);
 		}
 		add_windows(&points, est, stretch);
+		if (closes) {
+			add_dissents(&points, est, stretch,
+				est->windows[stretch->first + stretch->count - 1].x, INFINITY);
+		}
 		if (!closes) {
 			change = place_guest(est, stretch[1].change);
-			add_left_of_change(&points, est, s + 1, change);
+			add_left_of_change(&points, est, stretch + 1, change);
+		} else if (!thin && !est->is_live) {
+			add_reach(&points, est, stretch, LINE_REACH_S);
 		} else if (thin && is_short(est, stretch)) {
-			add_reach(&points, est, stretch, 1);
+			add_reach(&points, est, stretch, LONE_REACH_S);
 		}
 		if (points.failed) {
 			status = tdm_fail(err, TDM_ERR_NOMEM, "no memory for the knots");
@@ -228,6 +313,10 @@ enum tdm_status knots_emit(
 				place_guest(est, stretch->told_from),
 				place_guest(est, stretch->told_to), err);
 		}
+	}
+	for (size_t i = 0; status == TDM_OK && i < est->dissent_count && i < MAX_TOLD; i++) {
+		status = tdm_timeline_add_doubt(timeline, place_guest(est, est->dissents[i].from),
+			place_guest(est, est->dissents[i].to), err);
 	}
 	free(points.at);
 	return status;

@@ -6,9 +6,10 @@
 enum {
 	LOOK_AHEAD = 6, /* windows that are asked whether a contradiction lasts */
 	WEIGHT_CAP = 8, /* samples of a window that count there */
+	OWN_WEIGHT = 4, /* samples of two bursts or more that agree: a time of its own */
+	RATED_BURSTS = 3,
+	END_SAMPLES = 3,
 };
-
-#define LIVE_REACH_NS 50e6 /* what lies nearer is the same burst */
 
 struct vertex {
 	double x, y;
@@ -170,6 +171,10 @@ static bool lasts(const struct estimate *est, const struct chain *chain, size_t 
 			break;
 		}
 		if (chain_try(chain, &view, &low, &high)) {
+			/* The very next one is back on the line: it was no more than one burst. */
+			if (i == at + 1) {
+				return false;
+			}
 			with += weight(&est->windows[i]);
 		} else {
 			against += weight(&est->windows[i]);
@@ -177,16 +182,24 @@ static bool lasts(const struct estimate *est, const struct chain *chain, size_t 
 		}
 	}
 	/* A running session waits for a second burst: rather late than wrong, it cannot take a jump back. */
-	return against > with && (!est->is_live || reach > LIVE_REACH_NS);
+	return against > with && (!est->is_live || reach > BURST_REACH_NS);
 }
 
-static void disbelieve(struct estimate *est, struct window *window)
+/* A window that contradicts all around it: the estimate passes over it, the bound does not. */
+static bool disbelieve(struct estimate *est, struct window *window)
 {
+	const struct window *last = &est->windows[est->window_count - 1];
+	/* Of the last burst of a running session nothing is said yet. */
+	const bool is_held =
+		est->is_live && last->run == window->run && last->x - window->x <= BURST_REACH_NS;
+	const bool good = is_held || dissent_add(est, window);
+
 	est->quality.stray += window->believed;
 	for (size_t i = 0; i < window->count; i++) {
 		est->samples[window->first + i].believed = false;
 	}
 	window->believed = 0;
+	return good;
 }
 
 static bool add_stretch(struct estimate *est, size_t first, enum tdm_segment_kind kind)
@@ -225,39 +238,82 @@ static void compact(struct estimate *est)
 	est->window_count = kept;
 }
 
+/* Samples from here on that contradict the chain and agree with each other; and over what time, in ns. */
+static unsigned int agreeing(const struct estimate *est, const struct chain *chain,
+	struct chain *fresh, size_t at, double *reach)
+{
+	unsigned int sum = 0;
+
+	chain_reset(fresh, est->rate_center);
+	for (size_t i = at; i < est->window_count && i <= at + LOOK_AHEAD; i++) {
+		const struct view view = view_of(&est->windows[i], false, true);
+		double low;
+		double high;
+
+		if ((i > at && is_cut(&est->windows[i - 1], &est->windows[i])) ||
+			chain_try(chain, &view, &low, &high) ||
+			!chain_try(fresh, &view, &low, &high)) {
+			break;
+		}
+		chain_push(fresh, &view);
+		sum += est->windows[i].believed;
+		*reach = est->windows[i].x - est->windows[at].x;
+	}
+	return sum;
+}
+
+/* A window contradicts the chain: does a stretch begin with it? If not it is passed over. */
+static bool begins(
+	const struct estimate *est, const struct chain *chain, struct chain *fresh, size_t at)
+{
+	double reach = 0;
+	const unsigned int own = agreeing(est, chain, fresh, at, &reach);
+
+	return (own >= OWN_WEIGHT && reach > BURST_REACH_NS) || lasts(est, chain, at);
+}
+
+/* Ends the open stretch before a window and begins one with it. */
+static bool begin_stretch(
+	struct estimate *est, struct chain *chain, size_t at, enum tdm_segment_kind kind)
+{
+	struct stretch *open = &est->stretches[est->stretch_count - 1];
+
+	open->count = at - open->first;
+	chain_reset(chain, est->rate_center);
+	return add_stretch(est, at, kind);
+}
+
 /* Left to right: each stretch as long as one rate within rho can explain it. */
 static bool find_breaks(struct estimate *est)
 {
 	struct chain chain;
-	bool good = chain_init(&chain, est, est->window_count, false) &&
+	struct chain fresh;
+	const bool has_chain = chain_init(&chain, est, est->window_count, false);
+	bool good = chain_init(&fresh, est, LOOK_AHEAD + 1, false) && has_chain &&
 		    add_stretch(est, 0, TDM_SEGMENT_START);
 
 	for (size_t i = 0; good && i < est->window_count; i++) {
 		struct window *window = &est->windows[i];
 		const struct view view = view_of(window, false, true);
-		const struct stretch *open = &est->stretches[est->stretch_count - 1];
 		double low;
 		double high;
 
-		if (i > open->first && is_cut(&est->windows[i - 1], window)) {
-			est->stretches[est->stretch_count - 1].count = i - open->first;
-			good = add_stretch(est, i, TDM_SEGMENT_EPOCH);
+		if (i > est->stretches[est->stretch_count - 1].first &&
+			is_cut(&est->windows[i - 1], window)) {
+			good = begin_stretch(est, &chain, i, TDM_SEGMENT_EPOCH);
 			if (good && window->epoch != est->windows[i - 1].epoch) {
 				struct stretch *made = &est->stretches[est->stretch_count - 1];
 
 				made->has_mark = true;
 				made->mark = place_x(est, est->epochs[window->epoch - 1].guest);
 			}
-			chain_reset(&chain, est->rate_center);
 		} else if (!chain_try(&chain, &view, &low, &high)) {
-			if (!lasts(est, &chain, i)) {
+			if (!begins(est, &chain, &fresh, i)) {
 				/* Its place is needed by is_cut(): only its samples go. */
-				disbelieve(est, window);
+				good = disbelieve(est, window);
 				continue;
 			}
-			est->stretches[est->stretch_count - 1].count = i - open->first;
-			good = add_stretch(est, i, TDM_SEGMENT_STEP);
-			chain_reset(&chain, est->rate_center);
+			good = begin_stretch(est, &chain, i, TDM_SEGMENT_STEP);
 		}
 		chain_push(&chain, &view);
 	}
@@ -267,6 +323,7 @@ static bool find_breaks(struct estimate *est)
 		last->count = est->window_count - last->first;
 	}
 	chain_release(&chain);
+	chain_release(&fresh);
 	return good;
 }
 
@@ -282,20 +339,22 @@ static unsigned int stretch_weight(const struct estimate *est, const struct stre
 }
 
 /* One or two samples alone are more likely bogus than a time of their own, where there is much else. */
-static void drop_crumbs(struct estimate *est)
+static bool drop_crumbs(struct estimate *est)
 {
 	size_t kept = 0;
 	enum tdm_segment_kind kind = TDM_SEGMENT_START;
 
+	bool good = true;
+
 	if (est->stretch_count < 2) {
-		return;
+		return true;
 	}
-	for (size_t s = 0; s < est->stretch_count; s++) {
+	for (size_t s = 0; good && s < est->stretch_count; s++) {
 		struct stretch stretch = est->stretches[s];
 
 		if (stretch_weight(est, &stretch) <= 2 && est->sample_count > 20) {
-			for (size_t i = 0; i < stretch.count; i++) {
-				disbelieve(est, &est->windows[stretch.first + i]);
+			for (size_t i = 0; good && i < stretch.count; i++) {
+				good = disbelieve(est, &est->windows[stretch.first + i]);
 			}
 			stretch.count = 0;
 			if (stretch.kind == TDM_SEGMENT_EPOCH) {
@@ -313,6 +372,7 @@ static void drop_crumbs(struct estimate *est)
 	}
 	/* All of it crumbs: nothing to hold on to. */
 	est->stretch_count = kept;
+	return good;
 }
 
 /* Can one rate within rho explain the windows of both? @return False without memory. */
@@ -340,22 +400,24 @@ static bool are_one(const struct estimate *est, const struct stretch *left,
 	return true;
 }
 
-/* A few bursts away from a line that goes on behind them are bogus: no clock jumps and comes back to the ns. */
+/* A few samples away from a line that goes on behind them are passed over. */
 static bool drop_islands(struct estimate *est)
 {
 	for (size_t s = 1; s + 1 < est->stretch_count; s++) {
 		struct stretch *island = &est->stretches[s];
 		bool one = false;
 
-		if (island->count > LOOK_AHEAD || island->kind == TDM_SEGMENT_EPOCH ||
-			island[1].kind == TDM_SEGMENT_EPOCH) {
+		if (stretch_weight(est, island) >= OWN_WEIGHT ||
+			island->kind == TDM_SEGMENT_EPOCH || island[1].kind == TDM_SEGMENT_EPOCH) {
 			continue;
 		}
 		if (!are_one(est, island - 1, island + 1, &one)) {
 			return false;
 		}
 		for (size_t i = 0; one && i < island->count; i++) {
-			disbelieve(est, &est->windows[island->first + i]);
+			if (!disbelieve(est, &est->windows[island->first + i])) {
+				return false;
+			}
 		}
 	}
 	return true;
@@ -431,13 +493,28 @@ static bool find_sure(struct estimate *est)
 	return true;
 }
 
+/* Bursts that a stretch surely holds; not counted further than needed. */
+static unsigned int bursts(const struct estimate *est, const struct stretch *stretch)
+{
+	unsigned int count = 1;
+
+	for (size_t i = 1; i < stretch->sure_count && count < RATED_BURSTS; i++) {
+		const struct window *window = &est->windows[stretch->sure_first + i];
+
+		count += window->x - window[-1].x > BURST_REACH_NS;
+	}
+	return count;
+}
+
 void segment_rates(const struct estimate *est, struct stretch *stretch)
 {
 	struct chain chain;
 
 	stretch->rate_low = est->rate_center - RATE_CAP;
 	stretch->rate_high = est->rate_center + RATE_CAP;
-	if (chain_init(&chain, est, stretch->sure_count, false)) {
+	/* Two bursts lie on a line whatever the clock did between them: beside other breaks that is no rate. */
+	stretch->is_rated = est->stretch_count == 1 || bursts(est, stretch) >= RATED_BURSTS;
+	if (stretch->is_rated && chain_init(&chain, est, stretch->sure_count, false)) {
 		for (size_t i = 0; i < stretch->sure_count; i++) {
 			const struct view view =
 				view_of(&est->windows[stretch->sure_first + i], false, false);
@@ -449,8 +526,39 @@ void segment_rates(const struct estimate *est, struct stretch *stretch)
 
 		stretch->rate_low = low > stretch->rate_low ? low : stretch->rate_low;
 		stretch->rate_high = high < stretch->rate_high ? high : stretch->rate_high;
+		chain_release(&chain);
 	}
-	chain_release(&chain);
+}
+
+/* Keeps an exchange that its window outvoted and that contradicts it. True where it was believed. */
+static bool hear(struct estimate *est, const struct window *window, size_t at, bool *good)
+{
+	const struct sample *sample = &est->samples[window->first + at];
+
+	if (!sample->believed && (sample->lower > window->upper || sample->upper < window->lower)) {
+		*good = *good && dissent_add_sample(est, window, sample);
+	}
+	return sample->believed;
+}
+
+bool segment_hear_ends(struct estimate *est)
+{
+	bool good = true;
+
+	/* A pause may have come right behind the first exchanges of a run, or before its last ones. */
+	for (size_t i = 0; i < est->window_count; i++) {
+		const struct window *window = &est->windows[i];
+		const bool is_first = i == 0 || is_cut(window - 1, window);
+		const bool is_last = i + 1 == est->window_count || is_cut(window, window + 1);
+		const size_t most = window->count < END_SAMPLES ? window->count : END_SAMPLES;
+
+		for (size_t j = 0; is_first && j < most && !hear(est, window, j, &good); j++) {
+		}
+		for (size_t j = 1;
+			is_last && j <= most && !hear(est, window, window->count - j, &good); j++) {
+		}
+	}
+	return good;
 }
 
 enum tdm_status segment_windows(struct estimate *est, struct tdm_error *err)
@@ -460,7 +568,9 @@ enum tdm_status segment_windows(struct estimate *est, struct tdm_error *err)
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the segments");
 	}
 	compact(est);
-	drop_crumbs(est);
+	if (!drop_crumbs(est)) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for the segments");
+	}
 	compact(est);
 	if (!est->stretch_count) {
 		return tdm_fail(err, TDM_ERR_RANGE,

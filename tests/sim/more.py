@@ -175,7 +175,7 @@ def far_behind(r):
     return simple(r, 60, -3.0, g0=2 * S, h0=1_700_000_000 * S)
 
 
-@case(100_000, 200_000, 600_000, 0)
+@case(100_000, 200_000, 800_000, 0)
 def single_burst(r):
     """a session of 2 s, exchanges in its first 20 ms only"""
     G = constant(2, 14.0)
@@ -210,11 +210,13 @@ def many_bogus(r):
     return simple(r, 300, 6.0, bogus=.15)
 
 
-@case(40, 120, 12_500, .5)
+@case(40, 120, 12_500, 25)
 def bogus_bursts(r):
-    """one burst in ten is wrong as a whole, by the same amount"""
+    """one burst in ten is wrong as a whole, by the same amount; never two in a row, that would be a clock of its own"""
     c = simple(r, 300, 6.0)
-    bad = {b for b in range(300) if r.random() < .1}
+    bad = set()
+    for b in range(300):
+        if r.random() < .1 and b - 1 not in bad: bad.add(b)
     for row in c.rows:
         if int(row[1] // S) - 100 in bad and 5 < row[1] / S - 100 < 290:
             for i in (2, 3): row[i] += 40_000_000
@@ -472,13 +474,8 @@ def check(seeds, cmd, names):
     return bad
 
 
-# What a live service sends cannot be changed later: while a break has not been seen yet, the bound may be wrong. With kernel
-# stamps the knots between two bursts miss by a few us in 1 of 2000 places; the file that the session ends with does not.
-LATE = {'step_under_load', 'small_rate_step', 'tiny_step', 'small_step', 'slews_unannounced', 'rate_step', 'singles_bogus', 'bogus_bursts'}
-
-
 def live(seeds, cmd):
-    """coverage of what was sent burst by burst; 95 % where breaks show late"""
+    """coverage of what was sent burst by burst: what is said up to the newest knot must hold, jump or no jump"""
     bad = 0
     with tempfile.TemporaryDirectory() as d:
         for n in CASES:
@@ -488,7 +485,7 @@ def live(seeds, cmd):
                 r, out = run(cmd, c, d)
                 try:
                     q = score(c, out)
-                    if q['cover'] < (.95 if n in LATE else .999 if n == 'kernel_stamps' else 1): why.append(f"cover {q['cover']:.4f} miss {q['miss']:.0f}")
+                    if q['cover'] < 1: why.append(f"cover {q['cover']:.4f} miss {q['miss']:.0f}")
                     if q['order']: why.append('goes back')
                 except Exception as e: why.append(f'exit {r.returncode} {r.stderr.decode()[:100]} {type(e).__name__}: {e}')
                 bad += bool(why)

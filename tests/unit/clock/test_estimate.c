@@ -197,7 +197,7 @@ static void marked_samples_serve_the_bound_and_never_the_estimate(void **state)
 	tdm_timeline_bound(a, guest, UINT32_MAX, &minus[0], &plus[0]);
 	tdm_timeline_bound(b, guest, UINT32_MAX, &minus[1], &plus[1]);
 	assert_in_range(said[1], said[0] - 20, said[0] + 20);
-	assert_true(minus[1] + 4000 < minus[0]);
+	assert_true(minus[1] + 3000 < minus[0]);
 	tdm_timeline_destroy(a);
 	tdm_timeline_destroy(b);
 	tdm_exchange_log_destroy(plain);
