@@ -375,7 +375,7 @@ enum tdm_status tsdl_parse(const char *path, const uint8_t *bytes, size_t size,
 			tdm_buffer_release(&text);
 			return status;
 		}
-		bytes = text.bytes;
+		bytes = text.size ? text.bytes : (const uint8_t *)""; /* no packet held anything */
 		size = text.size;
 	}
 	/* A text sequence of JSON: what LTTng writes from 2.15 on where nobody asks for 1.8. */
