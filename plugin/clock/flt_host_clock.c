@@ -20,7 +20,7 @@ struct search {
 	bool differ;
 	int64_t epoch_ns;
 	unsigned int traces, without_streams;
-	char last_fault[256];
+	char last_fault[300];
 };
 
 static void uuid_text(bt_uuid uuid, char text[37])
