@@ -28,9 +28,10 @@ for _ in $(seq "$rounds"); do
 	run tandem1 "$build/cli/tandem" convert --quiet --threads 1 -o "$work/out" "$file"
 	run read cat "$file"
 done
-run script perf script -i "$file"
+run script timeout 600 perf script -i "$file" || true
 has_ctf=yes
-run ctf perf data convert --to-ctf="$work/perf-ctf" -i "$file" || has_ctf=no
+# A failure is one of three: built without CTF, a file that it cannot write, or the limit.
+run ctf timeout 600 perf data convert --to-ctf="$work/perf-ctf" -i "$file" || has_ctf=no
 events=$("$build/tests/support/record-dump" --counts "$file" | awk '/^count/ { n += $4 } END { print n }')
 report() { # name, what
 	local cpu wall
@@ -41,9 +42,9 @@ report() { # name, what
 echo "$events events, $(stat -L -c %s "$file") bytes, $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
 report tandem "tandem convert"
 report tandem1 "tandem convert, one thread"
-report script "perf script (text)"
+[ ! -f "$work/script.cpu" ] || report script "perf script (text)"
 [ $has_ctf = no ] || report ctf "perf data convert --to-ctf"
-[ $has_ctf = yes ] || echo "this perf is built without CTF support"
+[ $has_ctf = yes ] || echo "perf data convert --to-ctf failed: $(timeout 600 perf data convert --to-ctf="$work/again" -i "$file" 2>&1 | tail -n 1)"
 for rival in script ctf; do
 	[ -f "$work/$rival.cpu" ] || continue
 	awk -v a="$(median <"$work/tandem.cpu")" -v b="$(median <"$work/$rival.cpu")" -v r="$rival" \

@@ -409,7 +409,13 @@ enum tdm_status perfdata_attrs_settle(struct perfdata *pd, struct tdm_error *err
 				first->clockid, attr->clockid);
 		}
 		give_class(pd, attr, &free_id);
+		attr->is_plain =
+			!attr->made_class && attr->layout.tid >= 0 &&
+			(attr->sample_type & (PERF_HAS_RAW | PERF_HAS_READ | PERF_HAS_CALLCHAIN)) ==
+				PERF_HAS_RAW;
 	}
+	pd->has_plain_items =
+		pd->is_uniform && first->layout.cpu >= 0 && first->layout.time_at >= 0;
 	pd->sole_attr = 0;
 	for (size_t i = 0; i < pd->attr_count && pd->attr_count > 1; i++) {
 		if (pd->attrs[i].type == PERF_ATTR_TRACEPOINT) {

@@ -152,7 +152,7 @@ static void coarsen(struct perfdata *pd)
 	}
 }
 
-static bool note_item(struct perfdata *pd, struct perfdata_cpu *cpu,
+static inline bool note_item(struct perfdata *pd, struct perfdata_cpu *cpu,
 	const struct perfdata_record *record, uint64_t time)
 {
 	struct perfdata_chunk *last = cpu->count ? &cpu->chunks[cpu->count - 1] : NULL;
@@ -272,18 +272,23 @@ static enum tdm_status index_store(
 	struct perfdata_walk walk;
 	struct perfdata_record record;
 	enum tdm_status status = perfdata_walk_start(&walk, &pd->stores[store_index], err);
+	const bool big_endian = pd->big_endian;
+	struct perfdata_cpu *cpu = NULL; /* of the last item: a CPU's come in runs */
 
 	while (status == TDM_OK) {
 		uint32_t number;
 		uint64_t time;
 
-		status = perfdata_walk_next(pd, &walk, &record, err);
-		if (status != TDM_OK) {
-			break;
+		if (!perfdata_walk_quick(&walk, big_endian, &record)) {
+			status = perfdata_walk_next(pd, &walk, &record, err);
+			if (status != TDM_OK) {
+				break;
+			}
 		}
 		if (perfdata_item(pd, &record, &number, &time)) {
-			struct perfdata_cpu *cpu = cpu_slot(pd, number);
-
+			if (!cpu || cpu->cpu != number) {
+				cpu = cpu_slot(pd, number);
+			}
 			if (cpu && !note_item(pd, cpu, &record, time)) {
 				status = tdm_fail(err, TDM_ERR_NOMEM,
 					"%s: no memory for the table of its records", pd->path);
@@ -318,6 +323,7 @@ static enum tdm_status index_store(
 					record.type);
 			}
 			note_other(pd, &record);
+			cpu = NULL; /* the table may have moved */
 			break;
 		}
 	}

@@ -32,15 +32,11 @@ struct waiting {
 };
 
 struct perfdata_order {
+	struct perfdata_straight in; /* the first member: perfdata_order_quick() */
+	struct block *in_block;      /* its bytes */
 	struct perfdata *pd;
 	struct perfdata_cpu *cpu;
 	size_t next_chunk;
-	uint64_t last_time;
-
-	/* the chunk that is read straight through; in_pos == in_bytes: none */
-	struct block *in_block;
-	uint64_t in_offset, in_time;
-	uint32_t in_pos, in_bytes;
 
 	struct waiting *heap;
 	size_t heap_count, heap_room;
@@ -59,6 +55,7 @@ struct perfdata_order *perfdata_order_create(
 	}
 	order->pd = pd;
 	order->cpu = &pd->cpus[cpu_index];
+	order->in.cpu = order->cpu->cpu;
 	return order;
 }
 
@@ -89,11 +86,11 @@ void perfdata_order_rewind(struct perfdata_order *order)
 	order->used = NULL;
 	order->held_bytes = 0;
 	order->in_block = NULL;
-	order->in_pos = 0;
-	order->in_bytes = 0;
+	order->in.pos = 0;
+	order->in.count = 0;
 	order->heap_count = 0;
 	order->next_chunk = 0;
-	order->last_time = 0;
+	order->in.last_time = 0;
 }
 
 /* Gives back blocks that nobody waits in. */
@@ -105,7 +102,7 @@ static void retire(struct perfdata_order *order)
 		struct block *block = *link;
 
 		if (block->waiting ||
-			(block == order->in_block && order->in_pos < order->in_bytes)) {
+			(block == order->in_block && order->in.pos < order->in.count)) {
 			link = &block->next;
 			continue;
 		}
@@ -320,10 +317,11 @@ static enum tdm_status load_next(struct perfdata_order *order, struct tdm_error 
 	order->next_chunk++;
 	if (chunk->is_alone && !order->heap_count) {
 		order->in_block = block;
-		order->in_offset = chunk->offset;
-		order->in_pos = 0;
-		order->in_bytes = chunk->bytes;
-		order->in_time = chunk->min_time;
+		order->in.bytes = block->bytes;
+		order->in.offset = chunk->offset;
+		order->in.pos = 0;
+		order->in.count = chunk->bytes;
+		order->in.time = chunk->min_time;
 		return TDM_OK;
 	}
 	return wait_all(order, chunk, block, err);
@@ -336,10 +334,10 @@ enum tdm_status perfdata_order_next(struct perfdata_order *order, bool may_load,
 		retire(order);
 	}
 	for (;;) {
-		if (order->in_pos < order->in_bytes) {
-			if (next_inside(order, order->in_block->bytes, order->in_offset,
-				    order->in_bytes, &order->in_pos, order->in_time, item)) {
-				order->in_time = item->time;
+		if (order->in.pos < order->in.count) {
+			if (next_inside(order, order->in_block->bytes, order->in.offset,
+				    order->in.count, &order->in.pos, order->in.time, item)) {
+				order->in.time = item->time;
 				break;
 			}
 			continue;
@@ -372,9 +370,9 @@ enum tdm_status perfdata_order_next(struct perfdata_order *order, bool may_load,
 			return status;
 		}
 	}
-	item->is_late = item->time < order->last_time;
+	item->is_late = item->time < order->in.last_time;
 	if (!item->is_late) {
-		order->last_time = item->time;
+		order->in.last_time = item->time;
 	}
 	return TDM_OK;
 }

@@ -106,6 +106,7 @@ struct perfdata_attr {
 	const struct tdm_event_class
 		*made_class; /* of samples without a kernel record; NULL: the record says */
 	bool has_made_addr, has_made_period;
+	bool is_plain; /* samples: fields of fixed size with the thread among them, then the kernel's record */
 	bool checks_config; /* a tracepoint: the record's own id must be config */
 };
 
@@ -182,9 +183,10 @@ struct perfdata {
 	struct perfdata_attr *attrs;
 	size_t attr_count;
 	struct perfdata_ids ids;
-	bool is_uniform; /* all attributes lay samples out alike */
-	bool has_chains; /* samples of some attribute carry call chains */
-	bool has_id;     /* samples carry an id at id_at */
+	bool has_plain_items; /* and a sample tells its CPU and its time there */
+	bool is_uniform;      /* all attributes lay samples out alike */
+	bool has_chains;      /* samples of some attribute carry call chains */
+	bool has_id;          /* samples carry an id at id_at */
 	int32_t id_at;
 	uint32_t trailer_id; /* the same from the end of other records */
 	size_t sole_attr;    /* whose samples they are where there are no ids */
@@ -307,6 +309,27 @@ void perfdata_walk_end(struct perfdata_walk *walk);
 enum tdm_status perfdata_walk_next(struct perfdata *pd, struct perfdata_walk *walk,
 	struct perfdata_record *record, struct tdm_error *err);
 
+/* The same where the next record lies in memory whatever its size: nearly always. False: ask perfdata_walk_next(). */
+static inline bool perfdata_walk_quick(
+	struct perfdata_walk *walk, bool big_endian, struct perfdata_record *record)
+{
+	const uint8_t *const at = walk->bytes + walk->pos;
+
+	if (walk->size - walk->pos <= PERF_RECORD_MAX_BYTES) {
+		return false;
+	}
+	record->bytes = at;
+	record->offset = walk->offset + walk->pos;
+	record->type = tdm_load_u32(at, big_endian);
+	record->misc = tdm_load_u16(at + 4, big_endian);
+	record->size = tdm_load_u16(at + 6, big_endian);
+	if (record->size < PERF_RECORD_HEADER_BYTES) {
+		return false;
+	}
+	walk->pos += record->size;
+	return true;
+}
+
 /** Bytes that follow a record without being counted in its size (tracing data, hardware traces); 0 for all others. */
 uint64_t perfdata_payload_bytes(const struct perfdata *pd, const struct perfdata_record *record);
 
@@ -344,8 +367,8 @@ static inline bool perfdata_item(const struct perfdata *pd, const struct perfdat
 	const struct perfdata_layout *layout = &pd->attrs->layout;
 
 	/* Nearly every record of nearly every file. */
-	if (record->type == PERF_RECORD_SAMPLE && pd->is_uniform &&
-		record->size >= layout->fixed_end && layout->cpu >= 0 && layout->time_at >= 0) {
+	if (record->type == PERF_RECORD_SAMPLE && pd->has_plain_items &&
+		record->size >= layout->fixed_end) {
 		*cpu = tdm_load_u32(record->bytes + layout->cpu, pd->big_endian);
 		*time = tdm_load_u64(record->bytes + layout->time_at, pd->big_endian);
 		if (*cpu < PERF_CPU_NUMBER_END) {
@@ -358,6 +381,14 @@ static inline bool perfdata_item(const struct perfdata *pd, const struct perfdat
 void perfdata_index_release(struct perfdata *pd);
 
 /* --- perfdata_sample.c */
+
+/** Whether a record's misc word says that a guest ran. */
+static inline bool perfdata_is_guest_mode(uint16_t misc)
+{
+	const uint16_t mode = misc & 7;
+
+	return mode == 4 || mode == 5; /* kernel, user */
+}
 
 /** @return NULL, or what is wrong with the sample. */
 const char *perfdata_sample_parse(const struct perfdata *pd, const struct perfdata_record *record,
@@ -391,7 +422,50 @@ struct perfdata_item {
 	bool is_late; /* before the last one: more than the stated memory would be needed to sort it */
 };
 
+/* What is read straight through: a loaded chunk that is in order and overlaps no other. The first member of an order. */
+struct perfdata_straight {
+	const uint8_t *bytes;
+	uint64_t offset, time; /* of bytes[0]; of the item before */
+	uint64_t last_time;    /* the greatest of all items so far */
+	uint32_t pos, count;   /* equal: there is none */
+	uint32_t cpu;
+};
+
 struct perfdata_order; /* the items of one CPU in the order of their times */
+
+/* The next item where it is a sample like nearly all. False: ask perfdata_order_next(). */
+static inline bool perfdata_order_quick(
+	const struct perfdata *pd, struct perfdata_order *order, struct perfdata_item *item)
+{
+	struct perfdata_straight *const in = (struct perfdata_straight *)(void *)order;
+	const struct perfdata_layout *const layout = &pd->attrs->layout;
+	const bool big_endian = pd->big_endian;
+	const uint32_t left = in->count - in->pos;
+	const uint8_t *const at = in->bytes + in->pos;
+
+	if (left < PERF_RECORD_HEADER_BYTES || !pd->has_plain_items) {
+		return false;
+	}
+	item->record.type = tdm_load_u32(at, big_endian);
+	item->record.size = tdm_load_u16(at + 6, big_endian);
+	if (item->record.type != PERF_RECORD_SAMPLE || item->record.size > left ||
+		item->record.size < layout->fixed_end ||
+		tdm_load_u32(at + layout->cpu, big_endian) != in->cpu) {
+		return false;
+	}
+	item->record.bytes = at;
+	item->record.offset = in->offset + in->pos;
+	item->record.misc = tdm_load_u16(at + 4, big_endian);
+	item->time = tdm_load_u64(at + layout->time_at, big_endian);
+	if (item->time == PERF_TIME_UNKNOWN) {
+		return false;
+	}
+	in->pos += item->record.size;
+	in->time = item->time;
+	item->is_late = item->time < in->last_time;
+	in->last_time = item->is_late ? in->last_time : item->time;
+	return true;
+}
 
 struct perfdata_order *perfdata_order_create(
 	struct perfdata *pd, size_t cpu_index, struct tdm_error *err);

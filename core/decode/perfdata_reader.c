@@ -13,7 +13,8 @@ enum {
 	BATCH_RECORDS = 256,
 	MADE_BYTES = 32, /* a record made of a sample: common fields, ip, addr, period */
 	PID_AT = 4,      /* of common_pid, on every kernel */
-	MAX_BATCH_WORDS = 32 << 10
+	MAX_BATCH_WORDS = 32 << 10,
+	KNOWN_IDS = 64 /* a power of two */
 };
 
 struct perfdata_reader {
@@ -25,6 +26,14 @@ struct perfdata_reader {
 	uint8_t made[BATCH_RECORDS][MADE_BYTES];
 	uint64_t *words; /* call chains of a batch, in this machine's byte order */
 	size_t word_count, word_room;
+
+	/* The ids that were looked up last: a CPU has few. */
+	struct {
+		uint64_t number;
+		const struct perfdata_attr *attr; /* NULL: nothing yet */
+		const struct perfdata_id *id;
+	} known[KNOWN_IDS];
+
 	uint64_t late_records;
 	uint64_t last_raw_time;
 	bool has_loss; /* one that came behind the records of the last batch */
@@ -170,6 +179,64 @@ static void make_payload(struct perfdata_reader *reader, size_t index,
 	slot->event_id = id;
 }
 
+/* As perfdata_attr_of_sample(), with the last answers at hand. */
+static inline const struct perfdata_attr *attr_of(struct perfdata_reader *reader,
+	const struct perfdata *pd, const struct perfdata_record *record,
+	const struct perfdata_id **id)
+{
+	uint64_t number;
+	size_t at;
+
+	if (!pd->has_id || record->size < (uint32_t)pd->id_at + 8) {
+		return perfdata_attr_of_sample(pd, record->bytes, record->size, id);
+	}
+	number = tdm_load_u64(record->bytes + pd->id_at, pd->big_endian);
+	at = number & (KNOWN_IDS - 1);
+	if (!reader->known[at].attr || number != reader->known[at].number) {
+		reader->known[at].number = number;
+		reader->known[at].attr = perfdata_attr_of_sample(
+			pd, record->bytes, record->size, &reader->known[at].id);
+	}
+	*id = reader->known[at].id;
+	return reader->known[at].attr;
+}
+
+/*
+ * The slot of a tracepoint's sample that is as nearly all are: its own record behind fields of fixed size. False where
+ * something is out of the ordinary, or wrong.
+ */
+static inline bool fill_plain(const struct perfdata *pd, const struct perfdata_record *record,
+	const struct perfdata_attr *attr, const struct perfdata_id *id, struct tdm_slot *slot,
+	struct tdm_sample *shown)
+{
+	const struct perfdata_layout *const layout = &attr->layout;
+	const uint8_t *const bytes = record->bytes;
+	const bool big_endian = pd->big_endian;
+	uint32_t raw_bytes;
+	int32_t tid;
+
+	if (!attr->is_plain || record->size < layout->fixed_end + 4) {
+		return false;
+	}
+	raw_bytes = tdm_load_u32(bytes + layout->fixed_end, big_endian);
+	tid = (int32_t)tdm_load_u32(bytes + layout->tid + 4, big_endian);
+	if (raw_bytes > record->size - layout->fixed_end - 4 || raw_bytes < 2 || tid < 0) {
+		return false;
+	}
+	slot->payload = bytes + layout->fixed_end + 4;
+	slot->payload_bytes = raw_bytes;
+	slot->event_id = tdm_load_u16(slot->payload, big_endian);
+	if (attr->checks_config && slot->event_id != attr->config) {
+		return false;
+	}
+	shown->pid = (int32_t)tdm_load_u32(bytes + layout->tid, big_endian);
+	shown->tid = tid;
+	shown->in_guest = perfdata_is_guest_mode(record->misc) || (id && id->of_guest);
+	shown->callchain = NULL;
+	shown->callchain_count = 0;
+	return true;
+}
+
 /* Turns a sample into the slot at @p index. False where it cannot be delivered, which has then been counted. */
 static bool fill_slot(
 	struct perfdata_reader *reader, size_t index, const struct perfdata_item *item)
@@ -177,13 +244,17 @@ static bool fill_slot(
 	struct tdm_trace *trace = reader->reader.trace;
 	struct perfdata *pd = perfdata_of(trace);
 	const struct perfdata_id *id = NULL;
-	const struct perfdata_attr *attr =
-		perfdata_attr_of_sample(pd, item->record.bytes, item->record.size, &id);
+	const struct perfdata_attr *const attr = attr_of(reader, pd, &item->record, &id);
 	struct perfdata_sample sample;
 	struct tdm_slot *slot = &reader->slots[index];
 	struct tdm_sample *shown = &reader->samples[index];
 	char place[300];
 
+	slot->raw_time = item->time; /* time_ns comes with the whole batch */
+	slot->sample = shown;
+	if (attr && fill_plain(pd, &item->record, attr, id, slot, shown)) {
+		return true;
+	}
 	if (!attr) {
 		trace_fault(trace, reader->reader.stream_index + 1,
 			"at %s: sample whose event id is not in the file; it was left out",
@@ -204,8 +275,6 @@ static bool fill_slot(
 		reader->reader.counts.unreadable_bytes += item->record.size;
 		return false;
 	}
-	slot->raw_time = item->time;
-	slot->time_ns = stamp_one(&reader->plan, item->time);
 	if (attr->made_class) {
 		make_payload(reader, index, &sample, slot, pd->big_endian);
 	} else {
@@ -232,7 +301,6 @@ static bool fill_slot(
 	if (sample.chain) {
 		keep_chain(reader, &sample, shown, pd->big_endian);
 	}
-	slot->sample = shown;
 	return true;
 }
 
@@ -288,7 +356,7 @@ static bool has_word_room(struct perfdata_reader *reader)
 	return reader->words != NULL;
 }
 
-static enum tdm_status next_batch(
+static enum tdm_status collect_batch(
 	struct tdm_reader *base, struct tdm_batch *batch, struct tdm_error *err)
 {
 	struct perfdata_reader *reader = reader_of(base);
@@ -306,7 +374,9 @@ static enum tdm_status next_batch(
 	while (batch->count < BATCH_RECORDS && reader->word_count <= chain_limit) {
 		struct perfdata_item item;
 		const enum tdm_status status =
-			perfdata_order_next(reader->order, batch->count == 0, &item, err);
+			perfdata_order_quick(pd, reader->order, &item)
+				? TDM_OK
+				: perfdata_order_next(reader->order, batch->count == 0, &item, err);
 
 		if (status == TDM_AGAIN) {
 			break;
@@ -347,6 +417,15 @@ static enum tdm_status next_batch(
 		tell_loss(reader, batch);
 	}
 	return batch->count || batch->lost ? TDM_OK : TDM_END;
+}
+
+static enum tdm_status next_batch(
+	struct tdm_reader *base, struct tdm_batch *batch, struct tdm_error *err)
+{
+	const enum tdm_status status = collect_batch(base, batch, err);
+
+	stamp_slots(&reader_of(base)->plan, reader_of(base)->slots, batch->count);
+	return status;
 }
 
 static const struct trace_ops perfdata_ops = {

@@ -11,13 +11,6 @@ enum {
 	READ_LOST = 1 << 4
 };
 
-/* Low bits of a record's misc word. */
-enum {
-	CPU_MODE_MASK = 7,
-	CPU_MODE_GUEST_KERNEL = 4,
-	CPU_MODE_GUEST_USER = 5
-};
-
 /* Passes over the counter values that stand between the fixed fields and the call chain. */
 static void skip_read(struct tdm_cursor *in, uint64_t format)
 {
@@ -44,7 +37,6 @@ const char *perfdata_sample_parse(const struct perfdata *pd, const struct perfda
 	const struct perfdata_layout *layout = &attr->layout;
 	const uint8_t *bytes = record->bytes;
 	const bool big_endian = pd->big_endian;
-	const uint16_t mode = record->misc & CPU_MODE_MASK;
 
 	if (record->size < layout->fixed_end) {
 		return "is shorter than its fields";
@@ -60,7 +52,7 @@ const char *perfdata_sample_parse(const struct perfdata *pd, const struct perfda
 		sample->pid = (int32_t)tdm_load_u32(bytes + layout->tid, big_endian);
 		sample->tid = (int32_t)tdm_load_u32(bytes + layout->tid + 4, big_endian);
 	}
-	sample->in_guest = mode == CPU_MODE_GUEST_KERNEL || mode == CPU_MODE_GUEST_USER;
+	sample->in_guest = perfdata_is_guest_mode(record->misc);
 	sample->chain = NULL;
 	sample->chain_count = 0;
 	sample->raw = NULL;
