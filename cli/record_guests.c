@@ -6,6 +6,7 @@
 #include "record_tracecmd.h"
 #include "sync_guest.h"
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,66 @@ void record_guests_choose_clock(struct record_guests *guests, struct record_cloc
 	free(known);
 }
 
+/* One step of one guest, in a thread of its own: what a guest takes its time for costs the others none. */
+struct step {
+	struct member *member;
+	enum tdm_status (*take)(struct member *member, struct tdm_error *err);
+	enum tdm_status status;
+	struct tdm_error err;
+	pthread_t thread;
+	bool runs;
+};
+
+static void *take_step(void *user)
+{
+	struct step *step = user;
+
+	step->status = step->take(step->member, &step->err);
+	return NULL;
+}
+
+/* Takes a step with all guests at once. @return What the first of them that failed says. */
+static enum tdm_status step_all(struct record_guests *guests,
+	enum tdm_status (*take)(struct member *member, struct tdm_error *err),
+	struct tdm_error *err)
+{
+	struct step *steps = calloc(guests->count + 1, sizeof(*steps));
+	enum tdm_status status =
+		steps ? TDM_OK : tdm_fail(err, TDM_ERR_NOMEM, "no memory for guests");
+
+	for (size_t i = 0; steps && i < guests->count; i++) {
+		steps[i] = (struct step){ .member = &guests->members[i], .take = take };
+		steps[i].runs = guests->count > 1 &&
+				pthread_create(&steps[i].thread, NULL, take_step, &steps[i]) == 0;
+		if (!steps[i].runs) {
+			take_step(&steps[i]);
+		}
+	}
+	for (size_t i = 0; steps && i < guests->count; i++) {
+		if (steps[i].runs) {
+			pthread_join(steps[i].thread, NULL);
+		}
+		if (status == TDM_OK && steps[i].status != TDM_OK) {
+			status = steps[i].status;
+			*err = steps[i].err;
+		}
+	}
+	free(steps);
+	return status;
+}
+
+static enum tdm_status open_member(struct member *member, struct tdm_error *err)
+{
+	return member->is_tracecmd ? start_tracecmd(member->guests, member, err)
+				   : start_pages(member->guests, member, err);
+}
+
+static enum tdm_status start_member(struct member *member, struct tdm_error *err)
+{
+	return member->is_tracecmd ? record_tracecmd_start(member->tracecmd, err)
+				   : record_guest_start(member->pages, err);
+}
+
 enum tdm_status record_guests_prepare(
 	struct record_guests *guests, struct sync_serve *serve, struct tdm_error *err)
 {
@@ -282,13 +343,11 @@ enum tdm_status record_guests_prepare(
 			status = start_clock(guests, &guests->members[i], err);
 		}
 	}
+	if (status == TDM_OK) {
+		status = step_all(guests, open_member, err);
+	}
 	for (size_t i = 0; i < guests->count && status == TDM_OK; i++) {
-		status = guests->members[i].is_tracecmd
-				 ? start_tracecmd(guests, &guests->members[i], err)
-				 : start_pages(guests, &guests->members[i], err);
-		if (status == TDM_OK) {
-			status = describe(guests, i, err);
-		}
+		status = describe(guests, i, err);
 	}
 	for (size_t i = 0; i < guests->count && status == TDM_OK; i++) {
 		struct tdm_error reason = { 0 };
@@ -310,14 +369,7 @@ struct record_spool *record_guests_spool(struct record_guests *guests, size_t in
 
 enum tdm_status record_guests_start(struct record_guests *guests, struct tdm_error *err)
 {
-	enum tdm_status status = TDM_OK;
-
-	for (size_t i = 0; i < guests->count && status == TDM_OK; i++) {
-		status = guests->members[i].is_tracecmd
-				 ? record_tracecmd_start(guests->members[i].tracecmd, err)
-				 : record_guest_start(guests->members[i].pages, err);
-	}
-	return status;
+	return step_all(guests, start_member, err);
 }
 
 uint64_t record_guests_bytes(const struct record_guests *guests)
