@@ -8,7 +8,6 @@
 #include <string.h>
 #include <tandem/utf8.h>
 #include <unistd.h>
-#include <unistd.h>
 
 static void write_line(void *user, enum tdm_log_level level, const char *line)
 {

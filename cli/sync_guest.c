@@ -166,18 +166,28 @@ static void look_at_kvm(struct sync_guest *guest)
 		guest->vm_count = count;
 		return;
 	}
+
+	size_t kept = 0;
+
+	/* A VM that is another one now is none of those that may be meant; the others stay. */
 	for (size_t i = 0; i < guest->vm_count; i++) {
-		const struct kvm_tsc_vm *old = &guest->vms[i];
+		const struct kvm_tsc_vm old = guest->vms[i];
 		bool same = false;
 
 		for (size_t k = 0; k < count; k++) {
-			same |= strcmp(old->name, vms[k].name) == 0 &&
-				old->vcpu_count == vms[k].vcpu_count &&
-				memcmp(old->vcpus, vms[k].vcpus,
-					old->vcpu_count * sizeof(*old->vcpus)) == 0;
+			same |= strcmp(old.name, vms[k].name) == 0 &&
+				old.vcpu_count == vms[k].vcpu_count &&
+				memcmp(old.vcpus, vms[k].vcpus,
+					old.vcpu_count * sizeof(*old.vcpus)) == 0;
 		}
-		guest->vms_changed |= !same;
+		if (same) {
+			guest->vms[kept++] = old;
+		} else {
+			free(old.vcpus);
+			guest->outcome.kvm_changed++;
+		}
 	}
+	guest->vm_count = kept;
 	kvm_tsc_release(vms, count);
 }
 
@@ -190,11 +200,11 @@ static void save(struct sync_guest *guest, bool is_last, struct tdm_error *err)
 		began_ns < guest->saved_ns + guest->save_cost_ns * SAVE_COST_SHARE) {
 		return;
 	}
-	outcome->status = sync_log_save_corrections(guest->log,
-		guest->vms_changed ? NULL : guest->vms, guest->vms_changed ? 0 : guest->vm_count,
+	outcome->status = sync_log_save_corrections(guest->log, guest->vms, guest->vm_count,
 		&outcome->quality, &outcome->kvm, &outcome->kvm_differ, err);
 	outcome->has_files |= outcome->status == TDM_OK;
 	outcome->segments = sync_log_segments(guest->log);
+	memcpy(outcome->breaks_text, sync_log_breaks(guest->log), sizeof(outcome->breaks_text));
 	guest->saved_ns = tdm_now_ns();
 	guest->save_cost_ns = guest->saved_ns - began_ns;
 }

@@ -107,6 +107,13 @@ enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struc
 			.width_ns = guest->unix_width };
 	}
 	guest->outcome.host_unit_hz = info.host_unit_hz;
+	guest->outcome.guest_unit_hz = info.guest_unit_hz;
+	guest->outcome.rate_ppb = info.rate_ppb;
+	if (guest->is_steered) {
+		GUEST_INFO(guest,
+			"%s: its agent tells no raw clock beside \"%s\", which may be steered: the bound would be smaller with -C mono_raw or x86-tsc",
+			guest->options.name, guest->options.clock);
+	}
 
 	const enum tdm_status status = sync_log_set_info(guest->log, &info, err);
 

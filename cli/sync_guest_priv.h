@@ -52,7 +52,6 @@ struct sync_guest {
 	/* KVM's numbers at the start; of use only while they stay so. */
 	struct kvm_tsc_vm *vms;
 	size_t vm_count;
-	bool vms_changed;
 };
 
 #define GUEST_INFO(guest, ...)    TDM_INFO((guest)->options.log, __VA_ARGS__)

@@ -31,6 +31,7 @@ struct sync_log {
 	struct cpu_offset *cpus;
 	size_t cpu_count;
 	size_t segments;
+	char breaks[SYNC_BREAKS_BYTES];
 };
 
 struct sync_log *sync_log_create(const char *dir, const char *name, struct tdm_error *err)
@@ -251,6 +252,33 @@ void sync_log_quality_now(const struct sync_log *log, struct tdm_quality *qualit
 	}
 }
 
+/* Kinds and places of the breaks, as far as there is room: "step at 33.4 s, epoch at 50.1 s". */
+static void tell_breaks(struct sync_log *log, const struct tdm_timeline *timeline)
+{
+	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
+	uint64_t first, last;
+	size_t at = 0;
+
+	log->breaks[0] = '\0';
+	tdm_timeline_range(timeline, &first, &last);
+	for (size_t i = 1; i < info.segment_count; i++) {
+		const struct tdm_segment_info segment = tdm_timeline_segment(timeline, i);
+		const double after_s =
+			((double)segment.from - (double)first) /
+			(double)(info.guest_unit_hz ? info.guest_unit_hz : 1000000000);
+		char one[48];
+		const int length = snprintf(one, sizeof(one), "%s%s at %.1f s", at ? ", " : "",
+			tdm_segment_kind_name(segment.kind), after_s);
+
+		if (at + (size_t)length + sizeof(", ...") > sizeof(log->breaks)) {
+			memcpy(log->breaks + at, ", ...", sizeof(", ..."));
+			break;
+		}
+		memcpy(log->breaks + at, one, (size_t)length + 1);
+		at += (size_t)length;
+	}
+}
+
 static enum tdm_status write_corrections(
 	struct sync_log *log, const struct tdm_timeline *timeline, struct tdm_error *err)
 {
@@ -258,6 +286,7 @@ static enum tdm_status write_corrections(
 	enum tdm_status status = tdm_timeline_write(timeline, &text);
 
 	log->segments = tdm_timeline_get_info(timeline).segment_count;
+	tell_breaks(log, timeline);
 	if (status != TDM_OK) {
 		tdm_fail(err, status, "no memory for %s", log->corrections_path);
 	} else {
@@ -265,6 +294,11 @@ static enum tdm_status write_corrections(
 	}
 	tdm_buffer_release(&text);
 	return status;
+}
+
+const char *sync_log_breaks(const struct sync_log *log)
+{
+	return log->breaks;
 }
 
 size_t sync_log_segments(const struct sync_log *log)

@@ -10,6 +10,10 @@
 #include <tandem/estimate.h>
 #include <tandem/requester.h>
 
+enum {
+	SYNC_BREAKS_BYTES = 200
+};
+
 struct sync_log; /* opaque; one thread at a time */
 
 /**
@@ -82,5 +86,8 @@ const struct tdm_exchange_log_info *sync_log_info(const struct sync_log *log);
 
 /** Segments and doubt of the corrections that were saved last, for reports. */
 size_t sync_log_segments(const struct sync_log *log);
+
+/** Kinds and places of their breaks, seconds after the first knot; "" where there are none. Owned by the log. */
+const char *sync_log_breaks(const struct sync_log *log);
 
 #endif

@@ -28,19 +28,28 @@ static void print_quality(const struct cli_command *command, const char *name, c
 	const struct sync_outcome *outcome)
 {
 	const struct tdm_quality *quality = &outcome->quality;
-	char median[32], worst[32], spread[32];
+	char median[32], worst[32], spread[32], worst_spread[32], doubt[32];
 
 	print_time(median, sizeof(median), to_ns(outcome, quality->median_bound));
 	print_time(worst, sizeof(worst), to_ns(outcome, quality->worst_bound));
 	print_time(spread, sizeof(spread), to_ns(outcome, quality->median_spread));
-	printf("%s: %s, bound +-%s (worst +-%s), spread %s, rate %+" PRId64 " ppb\n", name,
-		tdm_grade_name(quality->grade), median, worst, spread, quality->rate_ppb);
+	print_time(worst_spread, sizeof(worst_spread), to_ns(outcome, quality->worst_spread));
+	printf("%s: %s, bound +-%s (worst +-%s), spread %s (worst %s), rate %+" PRId64
+	       " ppb, taken to stay within %" PRIu64 "\n",
+		name, tdm_grade_name(quality->grade), median, worst, spread, worst_spread,
+		quality->rate_ppb, quality->grade == TDM_GRADE_EXACT ? 0 : outcome->rate_ppb);
 	printf("%s: %" PRIu64 " of %" PRIu64 " exchanges used, %" PRIu64 " lost, %" PRIu64
 	       " bogus, %zu segment%s%s\n",
 		name, quality->used, quality->samples, outcome->lost,
 		quality->bad_stamps + quality->outvoted + quality->unbelievable + quality->stray,
 		outcome->segments, outcome->segments == 1 ? "" : "s",
 		quality->composed ? ", through raw clocks" : "");
+	if (outcome->segments > 1) {
+		print_time(doubt, sizeof(doubt),
+			(uint64_t)((tdm_u128)quality->doubt * 1000000000 /
+				   (outcome->guest_unit_hz ? outcome->guest_unit_hz : 1000000000)));
+		printf("%s: %s; %s in doubt\n", name, outcome->breaks_text, doubt);
+	}
 	if (outcome->breaks > 0) {
 		printf("%s: it did not answer for a while %" PRIu32 " time%s\n", name,
 			outcome->breaks, outcome->breaks == 1 ? "" : "s");
@@ -69,7 +78,15 @@ static int report_kvm(
 
 	switch (outcome->kvm) {
 	case SYNC_KVM_USED:
+		return TDM_EXIT_DONE;
 	case SYNC_KVM_NONE:
+		if (outcome->kvm_changed > 0 && !command->quiet) {
+			fprintf(stderr,
+				"tandem %s: %s: the tsc-offset of %" PRIu32
+				" VM%s changed meanwhile (ended, migrated, or its TSC was written): exchanges are in the file\n",
+				command->name, name, outcome->kvm_changed,
+				outcome->kvm_changed == 1 ? "" : "s");
+		}
 		return TDM_EXIT_DONE;
 	case SYNC_KVM_AMBIGUOUS:
 		return incomplete(command, name,

@@ -71,9 +71,10 @@ def late(out):
 class OldAgent:
     """Answers as the protocol's first implementations might: trace clock only, no raw one beside it."""
 
-    def __init__(self):
+    def __init__(self, jump_after=1 << 30):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
+        self.jump_after = jump_after  # bursts; then its clock is 50 ms ahead
         self.bursts = []  # (time, exchanges)
         threading.Thread(target=self.run, daemon=True).start()
 
@@ -89,7 +90,7 @@ class OldAgent:
         session = struct.unpack_from("<I", peer.read_frame()[1], 4)[0]
         peer.send(t.OPENED, struct.pack("<II", session, 0) + b"boot old\nclock mono\nraw mono\n")
         while got := peer.read_frame():
-            now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + (50_000_000 if len(self.bursts) > self.jump_after else 0)
             kind, body, _ = got
             if kind == t.BURST:
                 self.bursts.append([time.monotonic(), 0])
@@ -119,6 +120,11 @@ def steered(out):
     assert "assume rate-ppb 100000" in corrections.lines, corrections.lines[:8]
     assert "through raw clocks" not in told
     corrections.check_identity()
+    # A clock that jumps has a break, which the report places.
+    agent = OldAgent(jump_after=9)
+    status, told, errors, _ = t.sync(os.path.join(out, "jump"), "--guest", f"x=tcp:127.0.0.1:{agent.port}", "--",
+                                     "sleep", "5")
+    assert status in (0, 3) and "2 segments" in told and "x: step at " in told and " in doubt" in told, (status, told, errors)
     # Raw beside it: neither is needed.
     real = t.Agent()
     status, told, errors, _ = t.sync(os.path.join(out, "new"), "--guest", f"x={real.tcp()}", "--", "sleep", "1")
