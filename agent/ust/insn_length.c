@@ -213,6 +213,7 @@ struct tdm_insn tdm_insn_decode(const uint8_t *code, size_t room)
 
 	uint8_t op = code[at++];
 	uint8_t shape;
+	const int is_group11 = (op & 0xfe) == 0xc6;
 
 	if (op == 0x0f) {
 		if (at >= room) {
@@ -239,6 +240,9 @@ struct tdm_insn tdm_insn_decode(const uint8_t *code, size_t room)
 		const unsigned int rm = modrm & 7;
 		const unsigned int reg = (modrm >> 3) & 7;
 
+		if (is_group11 && reg != 0) {
+			return unknown; /* xabort and xbegin, which jump */
+		}
 		if (mod != 3) {
 			if (rm == 4) {
 				if (at >= room) {

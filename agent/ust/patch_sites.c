@@ -15,8 +15,10 @@
  * instructions after a few of them, so walks from many bytes before vote; a walk that meets an
  * instruction that the decoder does not know has no vote.
  */
-static bool is_boundary(const uint8_t *text, const uint8_t *address)
+static bool is_boundary(const uint8_t *text, size_t size_bytes, const uint8_t *address)
 {
+	const uint8_t *const end = text + size_bytes;
+
 	unsigned int hits = 0;
 	unsigned int passes = 0;
 
@@ -27,7 +29,7 @@ static bool is_boundary(const uint8_t *text, const uint8_t *address)
 			break;
 		}
 		while (at < address) {
-			const struct tdm_insn insn = tdm_insn_decode(at, 16);
+			const struct tdm_insn insn = tdm_insn_decode(at, (size_t)(end - at));
 
 			if (insn.length_bytes == 0) {
 				break;
@@ -86,7 +88,8 @@ static bool is_jump_target(const uint8_t *text, size_t size_bytes, const uint8_t
 
 		/* jcc, jmp, loop and jrcxz with 8 bits. */
 		if (((op & 0xf0) == 0x70 || op == 0xeb || (op & 0xfc) == 0xe0) &&
-			from + 2 + (int8_t)from[1] == target && is_boundary(text, from)) {
+			from + 2 + (int8_t)from[1] == target &&
+			is_boundary(text, size_bytes, from)) {
 			return true;
 		}
 	}
@@ -173,12 +176,13 @@ static bool plan_hop(const uint8_t *text, size_t size_bytes, struct tdm_site_pla
  * xor %edi,%edi; mov %reg,%eax; syscall; jmp back to the xor: how glibc ends a thread. The jump proves
  * that the xor is the beginning of an instruction.
  */
-static bool plan_loop(const uint8_t *text, struct tdm_site_plan *plan)
+static bool plan_loop(const uint8_t *text, size_t size_bytes, struct tdm_site_plan *plan)
 {
 	uint8_t *const head = plan->call - 4;
 
-	if (head < text || head[0] != 0x31 || head[1] != 0xff || head[2] != 0x89 ||
-		(head[3] & 0xc7) != 0xc0 || head[6] != 0xeb || (int8_t)head[7] != -8) {
+	if (plan->call - text < 4 || text + size_bytes - head < 8 || head[0] != 0x31 ||
+		head[1] != 0xff || head[2] != 0x89 || (head[3] & 0xc7) != 0xc0 || head[6] != 0xeb ||
+		(int8_t)head[7] != -8) {
 		return false;
 	}
 	plan->way = TDM_WAY_LOOP;
@@ -194,7 +198,8 @@ static bool plan_before(const uint8_t *text, size_t size_bytes, struct tdm_site_
 		uint8_t *const head = plan->call - back;
 		uint8_t *at = head;
 
-		if ((size_t)(plan->call - text) < back + 64 || !is_boundary(text, head)) {
+		if ((size_t)(plan->call - text) < back + 64 ||
+			!is_boundary(text, size_bytes, head)) {
 			continue;
 		}
 		while (at < plan->call) {
@@ -246,23 +251,63 @@ static void plan_site(
 		plan->way = TDM_WAY_RESTORER;
 		return;
 	}
-	if (in_place_only || !is_boundary(text, call)) {
+	if (in_place_only || !is_boundary(text, size_bytes, call)) {
 		return;
 	}
-	if (!plan_next(text, size_bytes, plan) && !plan_loop(text, plan) &&
+	if (!plan_next(text, size_bytes, plan) && !plan_loop(text, size_bytes, plan) &&
 		!plan_hop(text, size_bytes, plan)) {
 		plan_before(text, size_bytes, plan);
 	}
 }
 
-static bool hop_is_taken(const struct tdm_site_plan *plans, size_t count, const uint8_t *hop)
+static bool meet(const uint8_t *a, const uint8_t *a_end, const uint8_t *b, const uint8_t *b_end)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (plans[i].way == TDM_WAY_HOP && plans[i].hop == hop) {
+	return a < b_end && b < a_end;
+}
+
+/* Farther than any plan reaches from its syscall: a short jump and the jump in its padding. */
+#define FAR_BYTES 160
+
+/*
+ * Does the plan want bytes that an earlier one has? Two calls with little between them, or one padding that
+ * several are near.
+ */
+static bool is_taken(
+	const struct tdm_site_plan *plans, size_t count, const struct tdm_site_plan *plan)
+{
+	for (size_t i = count; i-- > 0 && plan->call - plans[i].call < 2 * FAR_BYTES;) {
+		const struct tdm_site_plan *other = &plans[i];
+
+		if (other->way <= TDM_WAY_RESTORER) {
+			continue;
+		}
+		if (meet(plan->patch_at, plan->resume, other->patch_at, other->resume) ||
+			(other->hop && meet(plan->patch_at, plan->resume, other->hop,
+					       other->hop + JUMP_BYTES)) ||
+			(plan->hop && meet(plan->hop, plan->hop + JUMP_BYTES, other->patch_at,
+					      other->resume)) ||
+			(plan->hop && other->hop &&
+				meet(plan->hop, plan->hop + JUMP_BYTES, other->hop,
+					other->hop + JUMP_BYTES))) {
 			return true;
 		}
 	}
 	return false;
+}
+
+/* One pair of bytes that may be a syscall; true: it is one, with or without a way to take it over. */
+static bool look_at(uint8_t *text, size_t size_bytes, bool in_place_only, uint8_t *call,
+	const struct tdm_site_plan *plans, size_t count, struct tdm_site_plan *plan)
+{
+	*plan = (struct tdm_site_plan){ .call = call };
+	plan_site(text, size_bytes, in_place_only, plan);
+	if (plan->way == TDM_WAY_NONE && !is_boundary(text, size_bytes, call)) {
+		return false; /* bytes inside another instruction */
+	}
+	if (plan->way > TDM_WAY_RESTORER && is_taken(plans, count, plan)) {
+		*plan = (struct tdm_site_plan){ .call = call };
+	}
+	return true;
 }
 
 size_t tdm_sites_find(uint8_t *text, size_t size_bytes, bool in_place_only,
@@ -271,6 +316,7 @@ size_t tdm_sites_find(uint8_t *text, size_t size_bytes, bool in_place_only,
 	const __m128i first = _mm_set1_epi8(0x0f);
 	const __m128i second = _mm_set1_epi8(0x05);
 	size_t count = 0;
+	size_t at = 0;
 
 	if (size_bytes > TARGET_BYTES) {
 		return 0; /* no libc is so large */
@@ -278,23 +324,21 @@ size_t tdm_sites_find(uint8_t *text, size_t size_bytes, bool in_place_only,
 	if (!in_place_only) {
 		note_targets(text, size_bytes);
 	}
-	for (size_t at = 0; at + 17 <= size_bytes && count < room; at += 16) {
+	for (; at + 17 <= size_bytes && count < room; at += 16) {
 		const __m128i a = _mm_loadu_si128((const __m128i *)(text + at));
 		const __m128i b = _mm_loadu_si128((const __m128i *)(text + at + 1));
 		unsigned int hits = (unsigned int)_mm_movemask_epi8(
 			_mm_and_si128(_mm_cmpeq_epi8(a, first), _mm_cmpeq_epi8(b, second)));
 
 		for (; hits && count < room; hits &= hits - 1) {
-			struct tdm_site_plan plan = { .call = text + at + __builtin_ctz(hits) };
-
-			plan_site(text, size_bytes, in_place_only, &plan);
-			if (plan.way == TDM_WAY_NONE && !is_boundary(text, plan.call)) {
-				continue; /* bytes inside another instruction */
-			}
-			if (plan.way == TDM_WAY_HOP && hop_is_taken(plans, count, plan.hop)) {
-				plan.way = TDM_WAY_NONE;
-			}
-			plans[count++] = plan;
+			count += look_at(text, size_bytes, in_place_only,
+				text + at + __builtin_ctz(hits), plans, count, &plans[count]);
+		}
+	}
+	for (; at + 2 <= size_bytes && count < room; at++) {
+		if (text[at] == 0x0f && text[at + 1] == 0x05) {
+			count += look_at(text, size_bytes, in_place_only, text + at, plans, count,
+				&plans[count]);
 		}
 	}
 	return count;
