@@ -149,7 +149,10 @@ static unsigned int take_signals(struct run_command *run)
 	unsigned int asked = 0;
 
 	while (read(run->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		asked += info.ssi_signo != SIGCHLD;
+		if (info.ssi_signo != SIGCHLD) {
+			run->asked_by = (int)info.ssi_signo;
+			asked++;
+		}
 	}
 	return asked;
 }
@@ -186,7 +189,8 @@ enum run_end run_command_wait(
 {
 	for (;;) {
 		if (take_signals(run)) {
-			end_child(run, SIGINT);
+			/* Not always SIGINT: shells let their background jobs ignore that. */
+			end_child(run, run->asked_by);
 			return RUN_END_SIGNAL;
 		}
 		if (run->pid > 0 && reap(run)) {

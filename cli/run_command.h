@@ -17,6 +17,7 @@ struct run_command {
 	int report_fd; /* the child writes errno here when exec failed */
 	pid_t pid;     /* 0 = no command */
 	bool ended;
+	int asked_by; /* the last signal that asked for an end: the command gets the same */
 	int wait_status;
 	struct rlimit file_limit; /* of descriptors, as it was before ours was raised */
 	bool has_file_limit;

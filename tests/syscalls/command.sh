@@ -37,6 +37,17 @@ nothing_lost
 babeltrace2 "$trace" | grep 'entry_getuid' | grep -vc 'procname = "workload"' | grep -qx 0 || fail "--procname"
 options=
 
+# Asked to end, it asks the command by the same signal, and nothing stays behind: session, daemon, folder.
+rm -rf "$trace"
+(trap "" INT; cd "$work/home" && exec_as_user "$tandem" syscalls -o "$trace" -- \
+	sh -c 'trap "exit 5" TERM; echo ready >ready; while :; do sleep 0.1; done') 2>"$work/err" &
+front=$!
+for _ in $(seq 100); do [ -e "$work/home/ready" ] && break; sleep 0.1; done
+kill -TERM $front
+wait $front
+[ $? = 5 ] || fail "SIGTERM: the command did not get it: $(cat "$work/err")"
+grep -q '^lost: 0 events' "$work/err" || fail "SIGTERM: no report: $(cat "$work/err")"
+
 # What LTTng writes for each user is a trace of its own: all of them are counted.
 mkdir "$work/home/users" && chown --reference="$work/home" "$work/home/users"
 record "$work/home/users/1" "$work/workload" count 100

@@ -29,8 +29,10 @@ unset XDG_RUNTIME_DIR LTTNG_HOME LD_PRELOAD
 if [ "$(id -u)" = 0 ]; then
 	chown -R "$uid:$uid" "$work"
 	as_user() { setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"; }
+	exec_as_user() { exec setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"; }
 else
 	as_user() { "$@"; }
+	exec_as_user() { exec "$@"; }
 fi
 
 for need in lttng-sessiond strace; do
