@@ -471,6 +471,24 @@ static void tell_where(struct cli_command *command, const struct job *job)
 	}
 }
 
+/* How a viewer finds a live session: its name is ours, so nobody else can know it. */
+static void tell_viewer(const struct cli_command *command, const struct job *job)
+{
+	const char *host = job->options.live ? strstr(job->options.live, "://") : NULL;
+	char name[256] = "";
+	size_t length;
+
+	if (!host || command->quiet || gethostname(name, sizeof(name) - 1) != 0) {
+		return;
+	}
+	host += 3;
+	length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+	fprintf(stderr,
+		"tandem syscalls: to watch: babeltrace2 --input-format=lttng-live net://%.*s/host/%s/%s "
+		"(add the relay daemon's live port where it is not 5344)\n",
+		(int)length, host, name, job->session.name);
+}
+
 static int run(struct job *job, struct cli_command *command)
 {
 	struct tdm_error err;
@@ -481,6 +499,7 @@ static int run(struct job *job, struct cli_command *command)
 		run_command_fork(&job->run, job->options.command, &err) != TDM_OK) {
 		return cli_failed(command, &err);
 	}
+	tell_viewer(command, job);
 	if (run_command_release(&job->run, job->options.command[0], &err) != TDM_OK) {
 		cli_failed(command, &err);
 		return 127; /* as shells say it */
