@@ -94,8 +94,23 @@ static size_t window_share(const struct tracedat_reader *reader, size_t limit)
 	return bytes ? bytes : reader->page_bytes;
 }
 
+/* Pages in a hole of the file are empty ones: whole such pages are passed over without being read. */
+static void pass_hole(struct tracedat_reader *reader)
+{
+	const uint64_t next = tdm_input_file_next_data(reader->dat->file, reader->next_offset);
+	const uint64_t end = next < reader->end_offset ? next : reader->end_offset;
+
+	if (end > reader->next_offset) {
+		const uint64_t hole = end - reader->next_offset;
+
+		reader->next_offset += hole - hole % reader->page_bytes;
+	}
+}
+
 static enum tdm_status load_pages(struct tracedat_reader *reader, struct tdm_error *err)
 {
+	pass_hole(reader);
+
 	const uint64_t left = reader->end_offset - reader->next_offset;
 	size_t size = window_share(reader, reader->dat->window_bytes);
 	size_t got = 0;

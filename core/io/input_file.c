@@ -74,3 +74,18 @@ enum tdm_status tdm_input_file_read(const struct tdm_input_file *file, uint64_t 
 	}
 	return TDM_OK;
 }
+
+uint64_t tdm_input_file_next_data(const struct tdm_input_file *file, uint64_t offset)
+{
+	off_t found;
+
+	if (offset >= file->size_bytes || offset > INT64_MAX) {
+		return offset;
+	}
+	/* Moves the file's own position, which nobody uses: all reads are at offsets. */
+	found = lseek(file->fd, (off_t)offset, SEEK_DATA);
+	if (found < 0) {
+		return errno == ENXIO ? file->size_bytes : offset;
+	}
+	return (uint64_t)found;
+}

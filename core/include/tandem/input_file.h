@@ -37,4 +37,10 @@ void tdm_input_file_close(struct tdm_input_file *file);
 enum tdm_status tdm_input_file_read(const struct tdm_input_file *file, uint64_t offset, void *bytes,
 	size_t size, size_t *got, struct tdm_error *err);
 
+/**
+ * Where the next bytes are that are not a hole, at or behind @p offset: a hole reads as zeros, but takes its time. The
+ * file's size where there are none; @p offset itself where the system cannot tell.
+ */
+uint64_t tdm_input_file_next_data(const struct tdm_input_file *file, uint64_t offset);
+
 #endif

@@ -291,6 +291,61 @@ static void data_at_5_gib_is_read(void **state)
 	tdm_buffer_release(&pages.bytes);
 }
 
+/* The data of one CPU with holes of the file in it: pages that nobody wrote. */
+static void pages_that_nobody_wrote_are_passed_over(void **state)
+{
+	enum {
+		HALF_PAGES = 20,
+		PAGE_BYTES = 4096
+	};
+
+	const uint64_t hole = (5ull << 30) + 512; /* ends inside a page */
+	const uint64_t half = HALF_PAGES * PAGE_BYTES;
+	struct dat_pages pages = { .layout = &layouts[0] };
+	const struct dat_cpu cpu = { 0, &pages.bytes };
+	const struct dat_buffer buffer = { "", "mono", 0, &cpu, 1 };
+	const struct dat_spec spec = {
+		.layout = layouts[0], .buffers = &buffer, .buffer_count = 1
+	};
+	struct tdm_buffer bytes = { 0 };
+	struct dat_marks marks;
+
+	(void)state;
+	pages_of_ticks(&pages, 2 * HALF_PAGES, 100, 1);
+	dat_build(&spec, &bytes, &marks);
+
+	const uint64_t at = 1ull << 20;
+	/* A hole in front, in the middle and behind, all of whole pages together. */
+	const uint64_t gap = hole / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES;
+
+	dat_patch_u64(&bytes, &layouts[0], marks.cpu_table, at);
+	dat_patch_u64(&bytes, &layouts[0], marks.cpu_table + 8, 3 * gap + 2 * half);
+
+	char *path = dat_save(&bytes);
+	const int fd = open(path, O_WRONLY | O_CLOEXEC);
+	const bool is_made =
+		pwrite(fd, pages.bytes.bytes, half, (off_t)(at + gap)) == (ssize_t)half &&
+		pwrite(fd, pages.bytes.bytes + half, half, (off_t)(at + 2 * gap + half)) ==
+			(ssize_t)half &&
+		ftruncate(fd, (off_t)(at + 3 * gap + 2 * half)) == 0;
+
+	close(fd);
+	if (!is_made) {
+		forget(path);
+		print_message("SKIP: no file of 15 GiB can be made here\n");
+		skip();
+	}
+
+	const struct trace_sum sum = trace_sum_of(path, NULL);
+
+	assert_int_equal(sum.status, TDM_OK);
+	assert_int_equal(sum.records, 2 * HALF_PAGES * 100);
+	assert_int_equal(sum.faults, 0);
+	forget(path);
+	tdm_buffer_release(&bytes);
+	tdm_buffer_release(&pages.bytes);
+}
+
 static void an_instance_is_shifted_where_it_shares_the_clock(void **state)
 {
 	static const struct dat_layout layout = { 7, false, 8, 4096, "none" };
@@ -577,6 +632,7 @@ int main(void)
 		cmocka_unit_test(what_the_file_says_of_itself_is_told),
 		cmocka_unit_test(batches_and_single_records_may_be_mixed),
 		cmocka_unit_test(data_at_5_gib_is_read),
+		cmocka_unit_test(pages_that_nobody_wrote_are_passed_over),
 		cmocka_unit_test(an_instance_is_shifted_where_it_shares_the_clock),
 		cmocka_unit_test(many_cpus_with_large_pages_stay_below_48_mib),
 		cmocka_unit_test(readers_of_one_trace_may_run_in_threads),
