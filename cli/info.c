@@ -6,6 +6,7 @@
 #include "info_clock.h"
 #include "info_report.h"
 #include "options.h"
+#include "view_inputs.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,13 @@ int tdm_info_main(int argc, char **argv)
 	}
 	if (exit_status < 0 && options.inputs.count == 0) {
 		exit_status = cli_usage_fault(&command, "no inputs");
+	}
+	if (exit_status < 0) {
+		struct tdm_error err = { 0 };
+
+		if (view_inputs_keep_pipes(&options.inputs, &err) != TDM_OK) {
+			exit_status = cli_failed(&command, &err);
+		}
 	}
 	if (exit_status < 0 && !options.causality && !part_clocks(&options)) {
 		exit_status = TDM_EXIT_FAILED;

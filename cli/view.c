@@ -3,6 +3,7 @@
  * view.c - tandem view: host and guests on one corrected timeline, as text.
  */
 #include "plugin_find.h"
+#include "view_inputs.h"
 #include "view_live.h"
 #include "view_plan.h"
 #include <stdlib.h>
@@ -322,6 +323,10 @@ int tdm_view_main(int argc, char **argv)
 		exit_status = cli_usage_fault(&command, "no inputs");
 	}
 	if (exit_status < 0 && view_live_expand(&options, &urls, &err) != TDM_OK) {
+		exit_status = cli_failed(&command, &err);
+	}
+	if (exit_status < 0 && !options.run_args &&
+		view_inputs_keep_pipes(&options.inputs, &err) != TDM_OK) {
 		exit_status = cli_failed(&command, &err);
 	}
 	if (exit_status < 0) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "view_inputs.h"
 #include "view_live.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <tandem/spool.h>
 #include <unistd.h>
 
 static bool begins_with(const char *text, const char *with)
@@ -39,6 +41,31 @@ static void find_kind(struct view_input *input)
 	input->kind = VIEW_TRACEDAT;
 }
 
+enum tdm_status view_inputs_keep_pipes(struct cli_named_list *inputs, struct tdm_error *err)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		struct cli_named *const input = &inputs->items[i];
+		enum tdm_status status;
+
+		if (!tdm_pipe_is_one(input->text)) {
+			continue;
+		}
+		status = tdm_pipe_keep(input->text, err);
+		if (status != TDM_OK) {
+			return status;
+		}
+
+		const int fd = tdm_pipe_open_kept(input->text);
+
+		if (fd < 0) {
+			return tdm_fail_errno(err, errno, "%s", input->text);
+		}
+		snprintf(input->kept_path, sizeof(input->kept_path), "/dev/fd/%d", fd);
+		input->text = input->kept_path;
+	}
+	return TDM_OK;
+}
+
 enum tdm_status view_input_try(const struct view_input *input, struct tdm_error *err)
 {
 	const struct tdm_stamp_options how = { .raw = false };
@@ -47,11 +74,6 @@ enum tdm_status view_input_try(const struct view_input *input, struct tdm_error 
 
 	if (input->kind != VIEW_TRACEDAT && input->kind != VIEW_PERF) {
 		return TDM_OK;
-	}
-	if (access(input->path, R_OK) == 0 && tdm_trace_probe(input->path) == TDM_FORMAT_UNKNOWN) {
-		return tdm_fail(err, TDM_ERR_FORMAT,
-			"%s: neither trace.dat nor perf.data, nor a directory with CTF in it",
-			input->path);
 	}
 	status = tdm_trace_open(input->path, &how, NULL, &trace, err);
 	tdm_trace_close(trace);

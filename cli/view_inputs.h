@@ -32,6 +32,14 @@ struct view_inputs {
 };
 
 /**
+ * Reads inputs that are pipes to their ends; from then on they are files that can be opened again, by the plugin too, which
+ * knows nothing of this program's memory. To be called when the list is complete.
+ *
+ * @retval TDM_ERR_IO  One cannot be read or kept.
+ */
+enum tdm_status view_inputs_keep_pipes(struct cli_named_list *inputs, struct tdm_error *err);
+
+/**
  * Looks at the inputs. Corrections are those that the user named, else NAME.corrections beside the input or the host's.
  *
  * @retval TDM_ERR_RANGE   Corrections for a machine that is not there.

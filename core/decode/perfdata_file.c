@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <tandem/spool.h>
 #include <unistd.h>
 
 enum {
@@ -180,7 +181,7 @@ static void read_features(struct perfdata *pd, int fd, const uint64_t bitmap[4],
 }
 
 static enum tdm_status read_file_mode(
-	struct perfdata *pd, int fd, bool is_spool, uint64_t file_bytes, struct tdm_error *err)
+	struct perfdata *pd, int fd, uint64_t file_bytes, struct tdm_error *err)
 {
 	uint8_t *bytes = NULL;
 	enum tdm_status status = read_part(pd, fd, (struct section){ 0, FILE_HEADER_BYTES },
@@ -237,7 +238,7 @@ static enum tdm_status read_file_mode(
 	if (own_fd < 0) {
 		return tdm_fail_errno(err, errno, "%s", pd->path);
 	}
-	return perfdata_store_add(pd, own_fd, pd->path, data.offset, data.bytes, is_spool, err);
+	return perfdata_store_add(pd, own_fd, pd->path, data.offset, data.bytes, false, err);
 }
 
 /* The records that come before the first sample say what the samples are. */
@@ -305,7 +306,7 @@ static enum tdm_status read_pipe_record(struct perfdata *pd, struct perfdata_wal
 }
 
 static enum tdm_status read_pipe_mode(
-	struct perfdata *pd, int fd, bool is_spool, uint64_t file_bytes, struct tdm_error *err)
+	struct perfdata *pd, int fd, uint64_t file_bytes, struct tdm_error *err)
 {
 	const int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	struct perfdata_walk walk;
@@ -317,7 +318,7 @@ static enum tdm_status read_pipe_mode(
 	pd->is_pipe = true;
 
 	enum tdm_status status = perfdata_store_add(pd, own_fd, pd->path, PIPE_HEADER_BYTES,
-		file_bytes - PIPE_HEADER_BYTES, is_spool, err);
+		file_bytes - PIPE_HEADER_BYTES, false, err);
 
 	if (status == TDM_OK) {
 		status = perfdata_walk_start(&walk, &pd->stores[0], err);
@@ -345,56 +346,17 @@ static enum tdm_status read_pipe_mode(
 	return status == TDM_END ? TDM_OK : status;
 }
 
-/* Input that cannot seek is copied to a file first. */
-static int spool_input(struct perfdata *pd, int from, struct tdm_error *err)
-{
-	const int fd = perfdata_spool_create(err);
-	uint8_t *room = malloc(1 << 16);
-	enum tdm_status status = fd >= 0 && room ? TDM_OK : TDM_ERR_NOMEM;
-
-	if (fd >= 0 && !room) {
-		tdm_fail(err, TDM_ERR_NOMEM, "%s: no memory to read it", pd->path);
-	}
-	while (status == TDM_OK) {
-		const ssize_t got = read(from, room, 1 << 16);
-
-		if (got < 0 && errno == EINTR) {
-			continue;
-		}
-		if (got < 0) {
-			status = tdm_fail_errno(err, errno, "%s", pd->path);
-		} else if (got == 0) {
-			break;
-		} else {
-			status = perfdata_spool_write(fd, room, (size_t)got, err);
-		}
-	}
-	free(room);
-	if (status != TDM_OK && fd >= 0) {
-		close(fd);
-		return -1;
-	}
-	return status == TDM_OK ? fd : -1;
-}
-
 static enum tdm_status read_main(struct perfdata *pd, int fd, struct tdm_error *err)
 {
 	struct stat about;
-	bool is_spool = false;
-	int spool_fd = -1;
 	uint8_t head[PIPE_HEADER_BYTES];
 	enum tdm_status status;
 
-	if (fstat(fd, &about) == 0 && !S_ISREG(about.st_mode)) {
-		spool_fd = spool_input(pd, fd, err);
-		if (spool_fd < 0) {
-			return err ? err->status : TDM_ERR_IO;
-		}
-		fd = spool_fd;
-		is_spool = true;
-		if (fstat(fd, &about) != 0) {
-			about.st_size = 0;
-		}
+	if (fstat(fd, &about) != 0) {
+		return tdm_fail_errno(err, errno, "%s", pd->path);
+	}
+	if (!S_ISREG(about.st_mode)) {
+		return tdm_fail(err, TDM_ERR_IO, "%s: not a regular file", pd->path);
 	}
 
 	const uint64_t file_bytes = (uint64_t)about.st_size;
@@ -415,17 +377,14 @@ static enum tdm_status read_main(struct perfdata *pd, int fd, struct tdm_error *
 		const uint64_t header_bytes = tdm_load_u64(head + 8, pd->big_endian);
 
 		if (header_bytes == PIPE_HEADER_BYTES) {
-			status = read_pipe_mode(pd, fd, is_spool, file_bytes, err);
+			status = read_pipe_mode(pd, fd, file_bytes, err);
 		} else if (header_bytes == FILE_HEADER_BYTES) {
-			status = read_file_mode(pd, fd, is_spool, file_bytes, err);
+			status = read_file_mode(pd, fd, file_bytes, err);
 		} else {
 			status = tdm_fail(err, TDM_ERR_FORMAT,
 				"%s: a header of %" PRIu64 " bytes, wanted %d (file) or %d (pipe)",
 				pd->path, header_bytes, FILE_HEADER_BYTES, PIPE_HEADER_BYTES);
 		}
-	}
-	if (spool_fd >= 0) {
-		close(spool_fd);
 	}
 	return status;
 }
@@ -488,13 +447,12 @@ enum tdm_status perfdata_file_read(struct perfdata *pd, struct tdm_error *err)
 {
 	struct stat about;
 	char path[4096];
-	const bool is_stdin = strcmp(pd->path, "-") == 0;
-	const bool is_dir = !is_stdin && stat(pd->path, &about) == 0 && S_ISDIR(about.st_mode);
+	const bool is_dir = stat(pd->path, &about) == 0 && S_ISDIR(about.st_mode);
 
 	snprintf(path, sizeof(path), "%s%s", pd->path, is_dir ? "/data" : "");
 
-	const int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-				: open(path, O_RDONLY | O_CLOEXEC);
+	const int kept_fd = tdm_pipe_open_kept(pd->path);
+	const int fd = kept_fd >= 0 ? kept_fd : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0) {
 		return tdm_fail_errno(err, errno, "%s", path);

@@ -337,11 +337,6 @@ uint64_t perfdata_payload_bytes(const struct perfdata *pd, const struct perfdata
 enum tdm_status perfdata_walk_skip(
 	struct perfdata *pd, struct perfdata_walk *walk, uint64_t count, struct tdm_error *err);
 
-/** A file without a name that vanishes when closed; -1 with @p err filled. */
-int perfdata_spool_create(struct tdm_error *err);
-enum tdm_status perfdata_spool_write(
-	int fd, const void *bytes, size_t count, struct tdm_error *err);
-
 /* --- perfdata_unpack.c */
 
 /** Writes the records of a store with compressed ones in it to a spool, decompressed, and puts that in its place. */

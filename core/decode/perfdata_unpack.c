@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/spool.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -35,7 +36,7 @@ static enum tdm_status flush(struct unpacker *un, size_t least, struct tdm_error
 	}
 
 	const enum tdm_status status =
-		perfdata_spool_write(un->spool_fd, un->out.bytes, un->out.size, err);
+		tdm_spool_write(un->spool_fd, un->out.bytes, un->out.size, err);
 
 	un->spool_bytes += un->out.size;
 	un->out.size = 0;
@@ -232,7 +233,7 @@ enum tdm_status perfdata_unpack(struct perfdata *pd, size_t store_index, struct 
 {
 	struct unpacker un = { .pd = pd,
 		.zstd = ZSTD_createDCtx(),
-		.spool_fd = perfdata_spool_create(err),
+		.spool_fd = tdm_spool_create(err),
 		.room = malloc(OUT_ROOM) };
 	enum tdm_status status = TDM_ERR_IO;
 

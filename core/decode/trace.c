@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/cursor.h>
+#include <tandem/spool.h>
 
 enum tdm_status trace_init(struct tdm_trace *trace, const struct trace_ops *ops,
 	const struct tdm_stamp_options *options, const struct tdm_log *log, struct tdm_error *err)
@@ -63,8 +64,12 @@ void trace_fault_count(
 enum tdm_status tdm_trace_open(const char *path, const struct tdm_stamp_options *options,
 	const struct tdm_log *log, struct tdm_trace **trace, struct tdm_error *err)
 {
-	if (strcmp(path, "-") == 0) {
-		return perfdata_open(path, options, log, trace, err);
+	if (tdm_pipe_is_one(path)) {
+		const enum tdm_status status = tdm_pipe_keep(path, err);
+
+		if (status != TDM_OK) {
+			return status;
+		}
 	}
 	switch (tdm_trace_probe(path)) {
 	case TDM_FORMAT_PERF:

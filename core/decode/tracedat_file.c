@@ -23,9 +23,11 @@ static enum tdm_status read_prefix(
 		return tdm_fail(err, TDM_ERR_FORMAT, "%s: the file is empty", path);
 	}
 	if (!tdm_cursor_expect(in, magic, sizeof(magic))) {
+		const char *const words = tdm_trace_foreign(path);
+
 		return tdm_fail(err, TDM_ERR_FORMAT,
-			"%s: neither a trace.dat nor a perf.data file: its first bytes are those of another format",
-			path);
+			"%s: neither a trace.dat nor a perf.data file, but %s", path,
+			words ? words : "something whose first bytes are not known");
 	}
 
 	const char *version = tdm_cursor_string(in, 16);

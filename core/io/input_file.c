@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <tandem/input_file.h>
+#include <tandem/spool.h>
 #include <unistd.h>
 
 enum tdm_status tdm_input_file_open(
@@ -19,8 +20,11 @@ enum tdm_status tdm_input_file_open(
 		free(opened);
 		return tdm_fail(err, TDM_ERR_NOMEM, "%s: no memory", path);
 	}
-	/* A FIFO without a writer would block for ever: look at the type first. */
-	opened->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	opened->fd = tdm_pipe_open_kept(path);
+	if (opened->fd < 0) {
+		/* A FIFO without a writer would block for ever: look at the type first. */
+		opened->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
 	if (opened->fd < 0 || fstat(opened->fd, &about) != 0) {
 		status = tdm_fail_errno(err, errno, "%s", path);
 		goto out;

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """tandem view, info and convert with inputs that are not a plain file under a plain name."""
+import bz2
+import gzip
+import lzma
 import os
 import shutil
 import sys
@@ -70,5 +73,54 @@ def a_name_with_an_equals_sign_is_a_file_where_there_is_one(directory):
     assert done.out.startswith("run "), done
 
 
-main([names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+def what_comes_through_a_pipe_is_read_as_a_file_is(directory):
+    host, guest = (os.path.join(DATA, "kvm", name) for name in ("kvm-tsc.dat", "kvm-tsc-l2.dat"))
+    perf = os.path.join(DATA, "perf", "guest-mono-sched.data")
+    for path in (host, perf):
+        wanted = lines_of(path)
+        for command in ("cat '%s' | '%s' view -", "'%s' view - <'%s'", "cat '%s' | '%s' view /dev/stdin"):
+            words = (TANDEM, path) if command.endswith("<'%s'") else (path, TANDEM)
+            done = run("bash", "-c", command % words)
+            assert done.code == 0 and done.out.splitlines() == wanted, (command, done.code, done.err)
+    # Two at once, each opened more than once: to be looked at, and to be read.
+    done = run("bash", "-c", "'%s' view <(cat '%s') <(cat '%s')" % (TANDEM, host, guest))
+    assert done.code == 0 and done.out.splitlines() == lines_of(host, guest), done.err
+    done = run("bash", "-c", "'%s' info <(cat '%s') web=<(cat '%s')" % (TANDEM, host, guest))
+    assert "time shift of trace-cmd" in done.out and "22285" in done.out, done
+    out = os.path.join(directory, "out")
+    done = run("bash", "-c", "cat '%s' | '%s' convert -o '%s' -" % (host, TANDEM, out))
+    assert done.code == 0 and "22285 events" in done.out, done
+    done = run("bash", "-c", "cat '%s' | babeltrace2 -c source.tandem.tracedat -p 'inputs=[\"-\"]'" % host)
+    assert done.code == 0 and done.out == run("babeltrace2", host).out, done.err
+    # What cannot be kept, or is nothing to read.
+    done = run("bash", "-c", "cat '%s' | (ulimit -f 8; '%s' view -)" % (host, TANDEM))
+    assert done.code != 0 and not done.out, done
+    assert "neither a file nor a pipe" in run(TANDEM, "view", "-").err
+    done = run("bash", "-c", "true | '%s' view -" % TANDEM)
+    assert done.code == 1 and "the file is empty" in done.err, done
+
+
+def what_users_take_for_a_trace_is_named(directory):
+    name = os.path.join(DATA, "single", "v7-gap.dat")
+    with open(name, "rb") as file:
+        trace = file.read()
+    metadata = os.path.join(DATA, "lttng", "ust-basic", "ust", "uid", "65534", "64-bit", "metadata")
+    with open(metadata, "rb") as file:
+        packed = file.read()
+    for file_name, content, words in (
+            ("t.dat.gz", gzip.compress(trace), "gzip packed: unpack it"), ("t.dat.xz", lzma.compress(trace), "xz packed"),
+            ("t.dat.bz2", bz2.compress(trace), "bzip2 packed"),
+            ("report", b"cpus=2\n   sh-406 [000] 89.676820: sched_process_exec: x\n", "a tracer printed"),
+            ("trace", b"# tracer: nop\n#\n", "a tracer printed"), ("trace.dat.cpu1", bytes(4096), "trace-cmd restore"),
+            ("metadata", packed, "the directory that it is in"), ("x.corrections", b"tandem-corrections 1\n", "--corrections"),
+            ("t.txt", b"hello", "not known")):
+        path = os.path.join(directory, file_name)
+        with open(path, "wb") as file:
+            file.write(content)
+        for arguments in (("view",), ("convert", "-o", directory + "/out")):
+            done = run(TANDEM, *arguments, path)
+            assert done.code == 1 and words in done.err and done.err.count("\n") == 1, (file_name, done)
+
+
+main([what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
       a_folder_of_perf_record_threads_is_viewed])

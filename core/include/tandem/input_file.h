@@ -19,7 +19,7 @@ struct tdm_input_file {
 };
 
 /**
- * Opens a regular file for reading.
+ * Opens a regular file for reading, or what tdm_pipe_keep() has kept under this path.
  *
  * @param file  Receives it, owned by the caller.
  * @retval TDM_ERR_IO, TDM_ERR_NOMEM  @p err names the file and the reason.

@@ -152,6 +152,9 @@ struct tdm_trace;
 /** The format of a file by its first bytes: cheap, never fails. TDM_FORMAT_UNKNOWN for anything unreadable. */
 enum tdm_trace_format tdm_trace_probe(const char *path);
 
+/** What a file of another format is, and what to do with it, in words of a sentence; NULL: nothing that is known. */
+const char *tdm_trace_foreign(const char *path);
+
 /**
  * Opens an input and reads its metadata. Damage that leaves something readable is recorded as a fault.
  *

@@ -52,8 +52,8 @@ static void nothing_visible_breaks_a_line_or_speaks_to_a_terminal(void **state)
 	struct tdm_buffer buffer = { 0 };
 
 	(void)state;
-	assert_int_equal(tdm_utf8_append_visible(&buffer, (const uint8_t *)text, sizeof(text) - 1),
-		TDM_OK);
+	assert_int_equal(
+		tdm_utf8_append_visible(&buffer, (const uint8_t *)text, sizeof(text) - 1), TDM_OK);
 	assert_int_equal(tdm_buffer_append(&buffer, "", 1), TDM_OK);
 	assert_string_equal((const char *)buffer.bytes,
 		"a b\\x0a\\x1b[31m\\x09\\x7f\\xc2\\x9b\xc2\xa0\\xff\xc3\xbc");
