@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "convert_ctf_priv.h"
+#include "ctf_state_dump.h"
 #include "tandem_version.h"
 #include <ctf_clone.h>
 #include <ctf_metadata.h>
@@ -52,9 +53,10 @@ struct convert_ctf_filter convert_ctf_filter_of(const struct convert_ctf *ctf,
 	return filter;
 }
 
+/* @p threads  Whose state dump is to be added; NULL: none. */
 static enum tdm_status write_metadata(struct convert_ctf *ctf, struct ctf_machine *machine,
 	const char *dir, const struct tdm_buffer *text, struct tdm_ctf_changes *changes,
-	struct tdm_error *err)
+	const struct ctf_threads *threads, struct tdm_error *err)
 {
 	const bool is_kernel = ctf->options->as_kernel;
 	const struct tdm_ctf_env env[ENV_COUNT] = {
@@ -81,6 +83,13 @@ static enum tdm_status write_metadata(struct convert_ctf *ctf, struct ctf_machin
 	changes->clock_uuid = *machine->new_uuid ? machine->new_uuid : NULL;
 	convert_ctf_join(path, dir, "metadata");
 	status = tdm_ctf_rewrite(path, text, changes, &out, err);
+	if (status == TDM_OK && threads) {
+		uint64_t bytes = 0;
+
+		status = ctf_state_dump_put(threads, dir, &out, &bytes, err);
+		machine->report.stream_count += bytes > 0;
+		machine->report.bytes += bytes;
+	}
 	if (status == TDM_OK) {
 		FILE *const file = fopen(path, "wbe");
 
@@ -98,20 +107,35 @@ static enum tdm_status write_metadata(struct convert_ctf *ctf, struct ctf_machin
 /* Every event through a graph, into @p to; what was written is then rewritten too. */
 static enum tdm_status through_graph(struct convert_ctf *ctf, struct ctf_machine *machine,
 	const char *from, const char *to, const struct tsdl_metadata *metadata,
-	struct tdm_buffer *text, struct tdm_error *err)
+	struct ctf_threads *threads, struct tdm_buffer *text, struct tdm_error *err)
 {
-	const struct convert_ctf_filter filter = convert_ctf_filter_of(ctf, machine, metadata);
+	struct convert_ctf_filter filter = convert_ctf_filter_of(ctf, machine, metadata);
 	struct tsdl_metadata written;
-	enum tdm_status status = convert_ctf_graph(
-		ctf->command, from, to, &filter, &machine->report, &machine->counts, metadata, err);
+	enum tdm_status status;
 
+	filter.threads = threads;
 	machine->through_graph = true;
+	status = convert_ctf_graph(
+		ctf->command, from, to, &filter, &machine->report, &machine->counts, metadata, err);
 	text->size = 0;
 	if (status == TDM_OK) {
 		status = convert_ctf_metadata(to, text, &written, err);
 		tsdl_release(&written);
 	}
 	return status;
+}
+
+/* Whether a trace has system calls that tandem recorded in user space. */
+static bool has_own_calls(const struct tsdl_metadata *metadata)
+{
+	for (size_t i = 0; i < metadata->event_count; i++) {
+		const char *const name = metadata->events[i].name;
+
+		if (name && strncmp(name, "tandem:syscall_", 15) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Into @p to, which exists. */
@@ -124,18 +148,23 @@ static enum tdm_status convert_trace(struct convert_ctf *ctf, struct ctf_machine
 	int64_t offset = 0;
 	enum tdm_status status = convert_ctf_metadata(from, &text, &metadata, err);
 	const bool is_all = tdm_selection_is_all(&ctf->options->convert.selection);
+	struct ctf_threads threads = { 0 };
+	const bool is_own = status == TDM_OK && ctf->options->as_kernel && has_own_calls(&metadata);
 
 	if (status != TDM_OK) {
 		/* The machine's other traces still come. */
 		TDM_ERROR(&ctf->command->log, "%s: this trace is left out", err->text);
 		machine->unread_traces++;
 		status = TDM_OK;
-	} else if (!is_all || (machine->timeline && !is_shift(machine, &metadata, &offset))) {
-		status = through_graph(ctf, machine, from, to, &metadata, &text, err);
+	} else if (!is_all || is_own ||
+		   (machine->timeline && !is_shift(machine, &metadata, &offset))) {
+		status = through_graph(
+			ctf, machine, from, to, &metadata, is_own ? &threads : NULL, &text, err);
 		changes.plain_cpu_id = true;
 		changes.one_clock = true;
 		if (status == TDM_OK) {
-			status = write_metadata(ctf, machine, to, &text, &changes, err);
+			status = write_metadata(ctf, machine, to, &text, &changes,
+				is_own && ctf->options->convert.synthetic ? &threads : NULL, err);
 		}
 	} else {
 		status = tdm_ctf_clone(
@@ -147,9 +176,10 @@ static enum tdm_status convert_trace(struct convert_ctf *ctf, struct ctf_machine
 					  (uint64_t)convert_ctf_epoch(ctf, machine));
 		}
 		if (status == TDM_OK) {
-			status = write_metadata(ctf, machine, to, &text, &changes, err);
+			status = write_metadata(ctf, machine, to, &text, &changes, NULL, err);
 		}
 	}
+	ctf_threads_release(&threads);
 	tsdl_release(&metadata);
 	tdm_buffer_release(&text);
 	return status;

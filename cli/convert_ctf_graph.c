@@ -71,6 +71,11 @@ static bt_value *sink_params(const char *to)
 	return NULL;
 }
 
+static bool leaves_out(const struct convert_ctf_filter *filter)
+{
+	return !tdm_selection_is_all(filter->selection) || filter->threads;
+}
+
 /* Source, muxer and clock filter. @return The last of them; VIEW_NONE without memory. */
 static size_t add_trace(
 	struct view_graph *graph, const char *from, const struct convert_ctf_filter *filter)
@@ -117,13 +122,13 @@ static enum tdm_status run(const struct cli_command *command, const char *from, 
 	struct tdm_error *err)
 {
 	struct view_graph graph = { 0 };
-	struct ctf_select select = { filter->selection, counts };
+	struct ctf_select select = { filter->selection, counts, filter->threads };
 	char folder[PATH_MAX];
 	enum tdm_status status = TDM_OK;
 	size_t last = add_trace(&graph, from, filter);
 	const size_t sink = view_graph_add(&graph, VIEW_SINK, "out", "ctf", "fs", sink_params(to));
 
-	if (last != VIEW_NONE && !tdm_selection_is_all(filter->selection)) {
+	if (last != VIEW_NONE && leaves_out(filter)) {
 		const bt_component_class_filter *const chooser = ctf_select_class();
 		const size_t choice =
 			chooser ? view_graph_add_own(&graph, "choice", chooser, &select)
@@ -149,13 +154,11 @@ static enum tdm_status run(const struct cli_command *command, const char *from, 
  * may have become empty, and a copy leaves them out.
  */
 static enum tdm_status move_up(const struct cli_command *command, const char *from, const char *to,
-	const struct tdm_convert_selection *selection, struct tdm_ctf_clone_report *report,
-	struct tdm_error *err)
+	bool is_all, struct tdm_ctf_clone_report *report, struct tdm_error *err)
 {
 	struct dirent **entries = NULL;
 	const int count = scandir(from, &entries, NULL, alphasort);
 	enum tdm_status status = count < 0 ? tdm_fail_errno(err, errno, "%s", from) : TDM_OK;
-	const bool is_all = tdm_selection_is_all(selection);
 
 	if (status == TDM_OK && !is_all) {
 		struct tdm_buffer text = { 0 };
@@ -288,7 +291,7 @@ enum tdm_status convert_ctf_graph(const struct cli_command *command, const char 
 	if (status == TDM_OK && stripped.stream_count) {
 		status = run(command, copy, made, filter, counts, err);
 		if (status == TDM_OK) {
-			status = move_up(command, made, to, filter->selection, report, err);
+			status = move_up(command, made, to, !leaves_out(filter), report, err);
 		}
 	} else if (status == TDM_OK) {
 		/* No event: nothing to correct, and the sink would make nothing. */

@@ -28,6 +28,7 @@ struct convert_ctf_filter {
 	int64_t epoch_ns;        /* for that: host reading + this = Unix time */
 	int64_t shift_ns;        /* else: added to every stamp */
 	const struct tdm_convert_selection *selection;
+	struct ctf_threads *threads; /* as in struct ctf_select */
 };
 
 /**

@@ -333,7 +333,8 @@ static enum tdm_status put_machine(struct convert_ctf *ctf, struct ctf_machine *
 	struct tdm_json_file *file, struct tdm_error *err)
 {
 	struct writer writer = { .json = file,
-		.select = { &ctf->options->convert.selection, &machine->counts },
+		.select = { .selection = &ctf->options->convert.selection,
+			.counts = &machine->counts },
 		.machine = tdm_json_add_machine(file, machine->name, machine->is_host) };
 	enum tdm_status status = TDM_OK;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ctf_select.h"
+#include "ctf_state_dump.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,13 @@ bool ctf_select_has(const struct ctf_select *select, const bt_message *message)
 	const uint32_t cpu = selection->cpu_range_count ? ctf_event_cpu(event) : 0;
 
 	select->counts->in++;
+	if (select->threads) {
+		ctf_threads_see(select->threads, message);
+		if (strncmp(names[0], "tandem:", 7) == 0 &&
+			strncmp(names[0], "tandem:syscall_", 15) != 0) {
+			return false;
+		}
+	}
 	if (!tdm_selection_has_cpu(selection, cpu) ||
 		!tdm_selection_has_event(selection, names, name_count) ||
 		!is_in_interval(selection, message)) {

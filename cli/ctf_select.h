@@ -13,9 +13,14 @@ struct convert_ctf_counts {
 	uint64_t in, out;
 };
 
+struct ctf_threads;
+
 struct ctf_select {
 	const struct tdm_convert_selection *selection;
 	struct convert_ctf_counts *counts;
+	/* Of system calls that tandem recorded in user space, shown as the kernel's: what the recorder says of itself is left
+	 * out, and the threads are learned. NULL: it is no such trace. */
+	struct ctf_threads *threads;
 };
 
 /** Whether the event of a message is chosen; both are counted. */
