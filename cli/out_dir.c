@@ -8,6 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+enum {
+	NUMBER_MAX = 1000
+};
+
 /* Makes each missing part of the path. */
 static int make_dirs(const char *dir)
 {
@@ -37,20 +41,37 @@ static int make_dirs(const char *dir)
 	return failure;
 }
 
+/* A new folder named after the time; the second one of the same second gets a number. */
+static int make_by_time(char name[64])
+{
+	const time_t now = time(NULL);
+	struct tm local;
+	int failure = EEXIST;
+
+	localtime_r(&now, &local);
+
+	const size_t length = strftime(name, 48, "tandem-%Y%m%d-%H%M%S", &local);
+
+	for (unsigned int number = 2; failure == EEXIST && number < NUMBER_MAX; number++) {
+		failure = mkdir(name, 0777) == 0 ? 0 : errno;
+		if (failure == EEXIST) {
+			snprintf(name + length, 64 - length, "-%u", number);
+		}
+	}
+	return failure;
+}
+
 char *out_dir_create(const char *wanted, struct tdm_error *err)
 {
 	char by_time[64];
+	int failure;
 
-	if (!wanted) {
-		const time_t now = time(NULL);
-		struct tm local;
-
-		localtime_r(&now, &local);
-		strftime(by_time, sizeof(by_time), "tandem-%Y%m%d-%H%M%S", &local);
+	if (wanted) {
+		failure = *wanted ? make_dirs(wanted) : ENOENT;
+	} else {
+		failure = make_by_time(by_time);
 		wanted = by_time;
 	}
-
-	const int failure = *wanted ? make_dirs(wanted) : ENOENT;
 
 	if (failure) {
 		tdm_fail_errno(err, failure, "output directory \"%s\"", wanted);
