@@ -4,6 +4,7 @@
  */
 #include "causality.h"
 #include "info_clock.h"
+#include "info_ctf.h"
 #include "info_report.h"
 #include "options.h"
 #include "view_inputs.h"
@@ -36,6 +37,7 @@ struct info_options {
 	struct cli_named_list corrections;
 	struct cli_named_list offsets;
 	struct cli_named_list clocks; /* inputs that are exchange logs or corrections files */
+	struct cli_named_list dirs;   /* inputs that are directories with CTF */
 	const char *plot;
 	bool json, causality;
 };
@@ -145,6 +147,38 @@ static int report_clocks(
 	return status;
 }
 
+/* Of two parts: failed only where both are. */
+static int worse_of(int one, int other)
+{
+	return one == other ? one : TDM_EXIT_INCOMPLETE;
+}
+
+/* What is not of the machines; @p json NULL: as text. @return Its exit status, or @p without where there is nothing. */
+static int write_others(const struct cli_command *command, const struct info_options *options,
+	bool is_first, struct json_writer *json, int without)
+{
+	int status = without;
+
+	if (options->clocks.count) {
+		status = report_clocks(command, options, false);
+	}
+	if (!options->dirs.count) {
+		return status;
+	}
+	if (json) {
+		json_array_begin(json, "traces");
+	} else if (!is_first || options->clocks.count) {
+		fputc('\n', stdout);
+	}
+
+	const int traces = info_ctf_report(command, &options->dirs, json);
+
+	if (json) {
+		json_array_end(json);
+	}
+	return options->clocks.count ? worse_of(status, traces) : traces;
+}
+
 /* @return The exit status of what was reported besides the machines. */
 static int write_report(const struct cli_command *command, const struct info_options *options,
 	const struct info *info)
@@ -156,8 +190,7 @@ static int write_report(const struct cli_command *command, const struct info_opt
 			}
 			info_text_machine(stdout, &info->scanned[i], info->machines);
 		}
-		return options->clocks.count ? report_clocks(command, options, false)
-					     : TDM_EXIT_DONE;
+		return write_others(command, options, info->count == 0, NULL, TDM_EXIT_DONE);
 	}
 
 	struct json_writer json = { .out = stdout };
@@ -169,17 +202,10 @@ static int write_report(const struct cli_command *command, const struct info_opt
 	}
 	json_array_end(&json);
 
-	const int status =
-		options->clocks.count ? report_clocks(command, options, false) : TDM_EXIT_DONE;
+	const int status = write_others(command, options, false, &json, TDM_EXIT_DONE);
 
 	json_object_end(&json);
 	return status;
-}
-
-/* Of two parts: failed only where both are. */
-static int worse_of(int one, int other)
-{
-	return one == other ? one : TDM_EXIT_INCOMPLETE;
 }
 
 static int report(const struct cli_command *command, const struct info_options *options)
@@ -188,16 +214,19 @@ static int report(const struct cli_command *command, const struct info_options *
 	struct tdm_error err = { TDM_OK, "" };
 	int exit_status;
 
-	if (options->inputs.count == 0) {
+	if (options->inputs.count == 0 && options->dirs.count == 0) {
 		return report_clocks(command, options, true);
+	}
+	if (options->inputs.count == 0) {
+		return cli_end_output(command, write_report(command, options, &info));
 	}
 	if (open_machines(options, &command->log, &info.machines, &err) == TDM_OK &&
 		scan_all(&info, &err) == TDM_OK) {
-		const int clocks = write_report(command, options, &info);
+		const int others = write_report(command, options, &info);
 
 		exit_status = tell_end(command, &info);
-		if (options->clocks.count) {
-			exit_status = worse_of(exit_status, clocks);
+		if (options->clocks.count || options->dirs.count) {
+			exit_status = worse_of(exit_status, others);
 		}
 		exit_status = cli_end_output(command, exit_status);
 	} else {
@@ -211,19 +240,23 @@ static int report(const struct cli_command *command, const struct info_options *
 	return exit_status;
 }
 
-/* Takes the clock files out of the inputs. @return False without memory. */
-static bool part_clocks(struct info_options *options)
+/* Takes the clock files and the directories with CTF out of the inputs. @return False without memory. */
+static bool part_inputs(struct info_options *options)
 {
+	const size_t count = options->inputs.count;
 	size_t kept = 0;
 
-	options->clocks.items = calloc(options->inputs.count + 1, sizeof(*options->clocks.items));
-	if (!options->clocks.items) {
+	options->clocks.items = calloc(count + 1, sizeof(*options->clocks.items));
+	options->dirs.items = calloc(count + 1, sizeof(*options->dirs.items));
+	if (!options->clocks.items || !options->dirs.items) {
 		return false;
 	}
-	for (size_t i = 0; i < options->inputs.count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct cli_named input = options->inputs.items[i];
 
-		if (info_clock_is_one(input.text)) {
+		if (info_ctf_is_one(input.text)) {
+			options->dirs.items[options->dirs.count++] = input;
+		} else if (info_clock_is_one(input.text)) {
 			options->clocks.items[options->clocks.count++] = input;
 		} else {
 			options->inputs.items[kept++] = input;
@@ -288,7 +321,7 @@ int tdm_info_main(int argc, char **argv)
 			exit_status = cli_failed(&command, &err);
 		}
 	}
-	if (exit_status < 0 && !options.causality && !part_clocks(&options)) {
+	if (exit_status < 0 && !options.causality && !part_inputs(&options)) {
 		exit_status = TDM_EXIT_FAILED;
 	}
 	if (exit_status < 0 && options.plot && options.clocks.count == 0) {
@@ -313,5 +346,6 @@ int tdm_info_main(int argc, char **argv)
 	cli_named_release(&options.corrections);
 	cli_named_release(&options.offsets);
 	cli_named_release(&options.clocks);
+	cli_named_release(&options.dirs);
 	return exit_status;
 }

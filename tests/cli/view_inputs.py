@@ -3,6 +3,7 @@
 """tandem view, info and convert with inputs that are not a plain file under a plain name."""
 import bz2
 import gzip
+import json
 import lzma
 import os
 import shutil
@@ -122,5 +123,25 @@ def what_users_take_for_a_trace_is_named(directory):
             assert done.code == 1 and words in done.err and done.err.count("\n") == 1, (file_name, done)
 
 
-main([what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+def directories_with_ctf_are_told_of_as_babeltrace2_counts_them(_directory):
+    wanted = {"ust-basic": (840, 0, 1), "ust-perpid": (312, 0, 2), "ust-twochan": (1101, 339, 1)}
+    for name, (events, lost, traces) in wanted.items():
+        path = os.path.join(DATA, "lttng", name)
+        assert run("babeltrace2", path).out.count("\n") == events
+        done = run(TANDEM, "info", "--json", path)
+        found = json.loads(done.out)["traces"]
+        assert done.code == 0 and len(found) == traces, done
+        assert sum(trace["events"] for trace in found) == events, found
+        assert sum(trace["lost_events"] for trace in found) == lost, found
+        done = run(TANDEM, "info", "web=" + path)
+        assert done.code == 0 and done.out.count("web  ") == traces, done
+    # Beside a file, and beside clocks.
+    exchanges = os.path.join(DATA, "exchanges", "nested-kvm-busy.exchanges")
+    told = json.loads(run(TANDEM, "info", "--json", path, exchanges, os.path.join(DATA, "single", "v7-gap.dat")).out)
+    assert [len(told[key]) for key in ("machines", "clocks", "traces")] == [1, 1, 1], told
+    done = run(TANDEM, "info", path, "/nonexistent")
+    assert done.code == 3 and "1101 in" in done.out, done
+
+
+main([directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
       a_folder_of_perf_record_threads_is_viewed])
