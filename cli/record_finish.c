@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/estimate.h>
+#include <unistd.h>
 
 #define SUFFIX ".recording"
 
@@ -31,6 +33,84 @@ struct tdm_timeline *record_load_corrections(const char *dir, const char *name)
 	}
 	free(path);
 	return timeline;
+}
+
+/* Writes DIR/NAMESUFFIX as a whole or not at all. */
+static enum tdm_status write_text(const char *dir, const char *name, const char *suffix,
+	const struct tdm_buffer *text, struct tdm_error *err)
+{
+	char *path = out_dir_path(dir, name, suffix);
+	char *part = NULL;
+	enum tdm_status status = TDM_OK;
+	FILE *file;
+
+	if (!path || asprintf(&part, "%s.new", path) < 0) {
+		free(path);
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+	}
+	file = fopen(part, "we");
+	if (!file || fwrite(text->bytes, 1, text->size, file) != text->size || fflush(file) != 0 ||
+		rename(part, path) != 0) {
+		status = tdm_fail_errno(err, errno, "writing %s", path);
+		unlink(part);
+	}
+	if (file) {
+		fclose(file);
+	}
+	free(path);
+	free(part);
+	return status;
+}
+
+static bool is_exact(const char *dir, const char *name)
+{
+	struct tdm_timeline *timeline = record_load_corrections(dir, name);
+	const char *method = timeline ? tdm_timeline_get_info(timeline).method : NULL;
+	const bool exact = method && strcmp(method, "exact") == 0;
+
+	tdm_timeline_destroy(timeline);
+	return exact;
+}
+
+/*
+ * The log of exchanges that a killed recorder was writing: as far as it goes it is as good as any, and it goes further than the
+ * corrections that were saved now and then.
+ */
+static enum tdm_status finish_exchanges(const char *dir, const char *name, struct tdm_error *err)
+{
+	char *path = out_dir_path(dir, name, ".exchanges.part");
+	struct tdm_exchange_log *log = NULL;
+	struct tdm_timeline *timeline = NULL;
+	struct tdm_buffer text = { 0 };
+	struct tdm_quality quality;
+	enum tdm_status status = TDM_OK;
+
+	if (!path || access(path, F_OK) != 0) {
+		goto out;
+	}
+	status = tdm_exchange_log_load(path, &log, err);
+	if (status == TDM_OK && tdm_exchange_log_write(log, &text) != TDM_OK) {
+		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory for exchanges");
+	}
+	if (status == TDM_OK) {
+		status = write_text(dir, name, ".exchanges", &text, err);
+	}
+	if (status != TDM_OK) {
+		goto out;
+	}
+	unlink(path);
+	text.size = 0;
+	/* What KVM told stands in no exchange; and where nothing can be estimated the corrections that are there stay. */
+	if (!is_exact(dir, name) && tdm_estimate(log, &timeline, &quality, NULL) == TDM_OK &&
+		tdm_timeline_write(timeline, &text) == TDM_OK) {
+		status = write_text(dir, name, ".corrections", &text, err);
+	}
+out:
+	tdm_timeline_destroy(timeline);
+	tdm_exchange_log_destroy(log);
+	tdm_buffer_release(&text);
+	free(path);
+	return status;
 }
 
 static void open_leftover(struct leftovers *left, const struct cli_command *command,
@@ -82,9 +162,16 @@ static void finish_one(struct leftovers *left, const struct cli_command *command
 	struct record_spool *spool, const struct tdm_guest_info *guests, size_t guest_count)
 {
 	const char *name = record_spool_name(spool);
-	struct tdm_timeline *corrections =
-		is_host(spool) ? NULL : record_load_corrections(dir, name);
+	struct tdm_timeline *corrections = NULL;
 	struct tdm_error err = { 0 };
+
+	if (!is_host(spool)) {
+		if (finish_exchanges(dir, name, &err) != TDM_OK) {
+			TDM_ERROR(&command->log, "%s", err.text);
+			left->incomplete = true;
+		}
+		corrections = record_load_corrections(dir, name);
+	}
 
 	if (record_spool_finish(spool, guests, is_host(spool) ? guest_count : 0, corrections,
 		    &command->log, &err) != TDM_OK) {

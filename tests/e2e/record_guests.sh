@@ -105,4 +105,25 @@ done
 "$tandem" record -o "$work/d" --quiet -e sched -- true 2>/dev/null
 [ -z "$(ls -d $tracing/instances/tandem-"$mortal_pid"-* 2>/dev/null)" ] || fail "the dead agent's instance is still there"
 
+# 7. A killed recorder: what came of the guest is completed, its exchanges to the last one among it.
+"$tandem" record -o "$work/e" --quiet --no-kallsyms -b 64 -e raw_syscalls --secret-file "$work/secret" \
+	--guest "bare=unix:$work/web" -- sleep 60 2>/dev/null &
+recorder=$!
+for _ in $(seq 200); do
+	[ -s "$work/e/bare.recording/cpu0" ] && [ -s "$work/e/bare.corrections" ] && break
+	dd if=/dev/zero of=/dev/null bs=1 count=20000 2>/dev/null
+	sleep 0.1
+done
+child=$(pgrep -P $recorder -x sleep)
+kill -KILL $recorder
+wait $recorder 2>/dev/null || true
+kill -KILL "$child"
+[ -s "$work/e/bare.exchanges.part" ] || fail "the killed recorder left no log, so nothing is tested"
+"$tandem" record --finish "$work/e" >/dev/null 2>"$work/err" || fail "--finish: status $?: $(cat "$work/err")"
+[ "$(tail -n 1 "$work/e/bare.exchanges")" = end ] && [ ! -e "$work/e/bare.exchanges.part" ] || fail "the log was not completed"
+for file in host bare; do
+	[ "$(trace-cmd report -i "$work/e/$file.dat" 2>/dev/null | grep -c sys_enter)" -gt 0 ] || fail "$file.dat of a killed recorder cannot be read"
+	BABELTRACE_PLUGIN_PATH="$TANDEM_BUILD/plugin" babeltrace2 "$work/e/$file.dat" >/dev/null 2>"$work/err" || fail "babeltrace2: $(cat "$work/err")"
+done
+
 echo "ok"
