@@ -10,7 +10,8 @@
 
 enum {
 	SEND_MS = 10000,
-	PREPARED_MS = 3600000, /* from OPENED to START: a host may wait for another tracer to begin */
+	PREPARED_MS =
+		3600000, /* from OPENED to START: a host may wait for another tracer to begin */
 	DRAIN_STEP_MS = 5,
 	DRAIN_MAX_MS = 120000 /* for the page connections to send what is left */
 };
