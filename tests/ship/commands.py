@@ -54,7 +54,11 @@ def fixtures(folder):
     shutil.copy(f"{folder}/lttng-session.sh", f"{folder}/tools/lttng-session.sh")
     with open(f"{folder}/Makefile", "w") as file:
         file.write("all:\n\t@ls / >/dev/null\n")
-    shutil.copytree(f"{SOURCE}/examples", f"{folder}/examples")
+    # What a clone has.
+    for name in ("examples", "scripts", "packaging", "tests"):
+        os.symlink(f"{SOURCE}/{name}", f"{folder}/{name}")
+    os.makedirs(f"{folder}/build")
+    os.symlink(BUILD, f"{folder}/build/main")
 
 
 def tools(folder):
@@ -166,7 +170,9 @@ class Runner:
                 os.killpg(child.pid, signal.SIGKILL)
                 out, _ = child.communicate()
                 code = f"none after {LIMIT_S} s"
-        if code != (int(status[1]) if status else 0):
+        # "tandem doctor" says with 3 that this machine lacks something, which is no fault of the document.
+        allowed = {int(status[1])} if status else {0, 3} if script.strip().split("\n")[-1].startswith("tandem doctor") else {0}
+        if code not in allowed:
             self.fault(block, f"exit status {code}\n{out[-1500:]}")
         for line in block.printed:
             if line.strip() and "..." not in line and line.rstrip() not in [said.rstrip() for said in out.split("\n")]:

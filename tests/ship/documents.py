@@ -16,7 +16,7 @@ import os
 import re
 import subprocess
 
-PROGRAMS = ("tandem", "tandem-agent", "babeltrace2", "./demo", "./check", "cmake", "ctest", "trace-cmd", "lttng", "lttng-sessiond",
+PROGRAMS = (".", "tandem", "tandem-agent", "babeltrace2", "./demo", "./check", "cmake", "ctest", "trace-cmd", "lttng", "lttng-sessiond",
             "perf", "strace", "sudo", "export", "docker", "podman", "systemctl", "apt", "apt-get", "qemu-system-x86_64", "virsh",
             "modprobe", "mount", "head", "git", "scp", "ssh", "cd", "sh", "sysctl", "umask", "kernelshark", "curl", "make",
             "BABELTRACE_PLUGIN_PATH=", "for", "scripts/", "benches/", "tests/", "build/", "examples/", "bench_")
