@@ -249,7 +249,7 @@ static enum tdm_status make_guests(struct session *session, struct tdm_error *er
 			.dir = session->dir,
 			.target_bound_ns = session->target_bound_ns,
 			.log = &session->command.log,
-			.lines = publish,
+			.lines = session->has_serve ? publish : NULL,
 			.user = slot,
 			.gate = &session->gate };
 
