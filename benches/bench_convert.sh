@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # tandem convert of trace.dat to CTF, beside trace-cmd report and babeltrace2's own CTF sink behind our source, in one run.
 #
-# usage: bench_convert.sh [-n ROUNDS] [-g MEGABYTES] [FILE.dat]
+# usage: bench_convert.sh [-n ROUNDS] [-g MEGABYTES] [-p FOLDER] [FILE.dat]
 #   FILE.dat      a trace of a million events or more; without one, a load of system calls is recorded (root)
 #   -n ROUNDS     rounds, in turns (default 5); medians are printed
+#   -p FOLDER     also a rival: the babeltrace2 plugin that was built there and reads trace.dat (siemens/bt2-ftrace-to-ctf)
 #   -g MEGABYTES  also the growth: files of a hundredth, a tenth and all of that size (3000 is about 100 M events)
 #
 # Prints M events/s of CPU and of wall time, peak memory, size of the output, and ratios. Exit 1 where a bar is missed.
@@ -12,11 +13,13 @@ set -euo pipefail
 
 rounds=5
 growth=0
-while getopts n:g: option; do
+rival=
+while getopts n:g:p: option; do
 	case $option in
 	n) rounds=$OPTARG ;;
 	g) growth=$OPTARG ;;
-	*) sed -n '3,10p' "$0" >&2; exit 2 ;;
+	p) rival=$OPTARG ;;
+	*) sed -n '3,11p' "$0" >&2; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -74,6 +77,9 @@ done
 for _ in $(seq $(((rounds + 4) / 5))); do
 	run report trace-cmd report "$work/plain.dat"
 	run sink babeltrace2 "$work/plain.dat" -o ctf -w "$work/out"
+	if [ -n "$rival" ]; then
+		BABELTRACE_PLUGIN_PATH=$rival run rival timeout 500 babeltrace2 "$work/plain.dat" -o ctf -w "$work/out"
+	fi
 done
 
 rate() { awk -v n="$events" -v ms="$1" 'BEGIN { printf "%.2f", n / ms / 1000 }'; }
@@ -89,6 +95,10 @@ echo "trace-cmd report:                 $(rate "$(median report 1)") M events/s 
 bar "ratio to trace-cmd report" "$(ratio "$(median report 1)" "$one")" ">=" 40
 echo "babeltrace2 -o ctf, our source:   $(rate "$(median sink 1)") M events/s CPU: tandem convert is $(ratio "$(median sink 1)" "$one") times as fast"
 bar "ratio to babeltrace2 -o ctf" "$(ratio "$(median sink 1)" "$one")" ">=" 15
+if [ -n "$rival" ]; then
+	echo "babeltrace2 -o ctf, rival source: $(rate "$(median rival 1)") M events/s CPU: tandem convert is $(ratio "$(median rival 1)" "$one") times as fast"
+	bar "ratio to the rival" "$(ratio "$(median rival 1)" "$one")" ">=" 15
+fi
 echo "output:                           $out_bytes bytes, $(ratio "$((out_bytes * 100))" "$bytes") % of the input"
 bar "output size in percent" "$(ratio "$((out_bytes * 100))" "$bytes")" "<=" 120
 bar "peak memory in KiB" "$(median two 3)" "<=" 65536

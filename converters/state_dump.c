@@ -75,8 +75,17 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-static int32_t process_of(const struct tdm_convert_machine *conversion, int32_t tid)
+static int32_t process_of(
+	const struct tdm_convert_machine *conversion, int32_t tid, int32_t *parent_pid)
 {
+	int32_t pid = 0;
+
+	*parent_pid = 0;
+	if (tdm_trace_process_of(conversion->trace, tid, &pid, parent_pid)) {
+		*parent_pid = *parent_pid < 0 ? 0 : *parent_pid;
+		return pid;
+	}
+	*parent_pid = 0;
 	for (size_t i = 0; i < conversion->vcpu_count; i++) {
 		if (conversion->vcpus[i].tid == tid) {
 			return conversion->vcpus[i].pid;
@@ -92,10 +101,12 @@ static uint8_t *put_task(const struct tdm_convert_machine *conversion, struct td
 	const int status = task->first == TDM_FIRST_RUNNING ? STATUS_RUN
 			   : task->first == TDM_FIRST_READY ? STATUS_WAIT_CPU
 							    : STATUS_WAIT;
+	int32_t parent_pid = 0;
+	const int32_t pid = process_of(conversion, task->tid, &parent_pid);
 
 	out = tdm_ctf_put_u32(out, (uint32_t)task->tid, big_endian);
-	out = tdm_ctf_put_u32(out, (uint32_t)process_of(conversion, task->tid), big_endian);
-	out = tdm_ctf_put_u32(out, 0, big_endian);
+	out = tdm_ctf_put_u32(out, (uint32_t)pid, big_endian);
+	out = tdm_ctf_put_u32(out, (uint32_t)parent_pid, big_endian);
 	out = task->length
 		      ? tdm_copy_text(copy, (const uint8_t *)task->comm, task->length, out, limit)
 		      : tdm_copy_text(copy, (const uint8_t *)TDM_TASK_NAME_UNKNOWN,

@@ -211,8 +211,7 @@ static void note_other(struct perfdata *pd, const struct perfdata_record *record
 		const struct perfdata_layout *layout = attr ? &attr->layout : &pd->attrs[0].layout;
 		uint64_t time = 0;
 
-		tdm_cursor_skip(&in, 4);
-
+		const int32_t process = (int32_t)tdm_cursor_u32(&in);
 		const int32_t tid = (int32_t)tdm_cursor_u32(&in);
 		size_t name_bytes = tdm_cursor_left(&in);
 
@@ -225,18 +224,19 @@ static void note_other(struct perfdata *pd, const struct perfdata_record *record
 			}
 		}
 		if (!in.failed) {
-			perfdata_task_comm(
-				pd, tid, time, (const char *)record->bytes + in.pos, name_bytes);
+			perfdata_task_comm(pd, process, tid, time,
+				(const char *)record->bytes + in.pos, name_bytes);
 		}
 	} else if (record->type == PERF_RECORD_FORK) {
-		tdm_cursor_skip(&in, 8);
+		struct perfdata_fork fork;
 
-		const int32_t tid = (int32_t)tdm_cursor_u32(&in);
-		const int32_t parent_tid = (int32_t)tdm_cursor_u32(&in);
-		const uint64_t time = tdm_cursor_u64(&in);
-
+		fork.pid = (int32_t)tdm_cursor_u32(&in);
+		fork.parent_pid = (int32_t)tdm_cursor_u32(&in);
+		fork.tid = (int32_t)tdm_cursor_u32(&in);
+		fork.parent_tid = (int32_t)tdm_cursor_u32(&in);
+		fork.time = tdm_cursor_u64(&in);
 		if (!in.failed) {
-			perfdata_task_fork(pd, parent_tid, tid, time);
+			perfdata_task_fork(pd, &fork);
 		}
 	} else if (record->type == PERF_RECORD_LOST_SAMPLES) {
 		const uint64_t count = tdm_cursor_u64(&in);

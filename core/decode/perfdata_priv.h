@@ -160,7 +160,11 @@ struct perfdata_comm {
 	uint32_t name_at; /* into names */
 };
 
-/* Names of tasks over time. */
+struct perfdata_process {
+	int32_t tid, pid, parent_pid; /* parent_pid -1: not told */
+};
+
+/* Names of tasks over time, and the processes that threads belong to. */
 struct perfdata_tasks {
 	struct tdm_buffer events; /* struct task_event while the file is walked */
 	struct tdm_buffer names;  /* NUL-terminated, one behind the other */
@@ -168,6 +172,8 @@ struct perfdata_tasks {
 	size_t interned_room, interned_count;
 	struct perfdata_comm *comms; /* by tid, then time */
 	size_t comm_count;
+	struct perfdata_process *processes; /* by tid */
+	size_t process_count;
 	uint64_t dropped;
 };
 
@@ -391,9 +397,17 @@ const char *perfdata_sample_parse(const struct perfdata *pd, const struct perfda
 
 /* --- perfdata_task.c */
 
-void perfdata_task_comm(
-	struct perfdata *pd, int32_t tid, uint64_t time, const char *name, size_t name_bytes);
-void perfdata_task_fork(struct perfdata *pd, int32_t parent_tid, int32_t tid, uint64_t time);
+struct perfdata_fork {
+	int32_t pid, parent_pid, tid, parent_tid;
+	uint64_t time;
+};
+
+void perfdata_task_comm(struct perfdata *pd, int32_t pid, int32_t tid, uint64_t time,
+	const char *name, size_t name_bytes);
+void perfdata_task_fork(struct perfdata *pd, const struct perfdata_fork *fork);
+/** The process of a thread, and that process's parent (-1: not told). False where nothing tells. */
+bool perfdata_task_process(
+	const struct perfdata *pd, int32_t tid, int32_t *pid, int32_t *parent_pid);
 enum tdm_status perfdata_tasks_settle(struct perfdata *pd, struct tdm_error *err);
 
 /** Name of a task at a time (raw), or NULL. @p until: as tdm_trace_comm_at(), left alone where it stays. */

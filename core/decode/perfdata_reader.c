@@ -85,6 +85,13 @@ static const char *comm_at(
 		(const struct perfdata *)(const void *)trace, tid, raw_time, until);
 }
 
+static bool process_of(
+	const struct tdm_trace *trace, int32_t tid, int32_t *pid, int32_t *parent_pid)
+{
+	return perfdata_task_process(
+		(const struct perfdata *)(const void *)trace, tid, pid, parent_pid);
+}
+
 /* The text of saved_cmdlines: what each task is called first. */
 static enum tdm_status read_text(struct tdm_trace *trace, enum tdm_trace_text which,
 	struct tdm_buffer *text, struct tdm_error *err)
@@ -432,6 +439,7 @@ static const struct trace_ops perfdata_ops = {
 	.close = perfdata_close,
 	.saved_comm = saved_comm,
 	.comm_at = comm_at,
+	.process_of = process_of,
 	.read_text = read_text,
 	.reader_create = reader_create,
 	.reader_destroy = reader_destroy,

@@ -16,6 +16,7 @@ enum {
 struct task_event {
 	uint64_t time;
 	int32_t tid, parent_tid; /* parent_tid -1: not a fork */
+	int32_t pid, parent_pid; /* processes; parent_pid -1: not told */
 	uint32_t name_at;
 	uint32_t order; /* in the file */
 };
@@ -99,8 +100,8 @@ static void add_event(struct perfdata_tasks *tasks, struct task_event event)
 	}
 }
 
-void perfdata_task_comm(
-	struct perfdata *pd, int32_t tid, uint64_t time, const char *name, size_t name_bytes)
+void perfdata_task_comm(struct perfdata *pd, int32_t pid, int32_t tid, uint64_t time,
+	const char *name, size_t name_bytes)
 {
 	const size_t bytes =
 		strnlen(name, name_bytes < MAX_NAME_BYTES ? name_bytes : MAX_NAME_BYTES);
@@ -110,19 +111,25 @@ void perfdata_task_comm(
 		pd->tasks.dropped++;
 		return;
 	}
-	add_event(&pd->tasks,
-		(struct task_event){
-			.time = time, .tid = tid, .parent_tid = -1, .name_at = name_at });
+	add_event(&pd->tasks, (struct task_event){ .time = time,
+				      .tid = tid,
+				      .parent_tid = -1,
+				      .pid = pid,
+				      .parent_pid = -1,
+				      .name_at = name_at });
 }
 
-void perfdata_task_fork(struct perfdata *pd, int32_t parent_tid, int32_t tid, uint64_t time)
+void perfdata_task_fork(struct perfdata *pd, const struct perfdata_fork *fork)
 {
-	if (parent_tid == tid || parent_tid < 0) {
+	if (fork->parent_tid == fork->tid || fork->parent_tid < 0) {
 		return;
 	}
-	add_event(&pd->tasks,
-		(struct task_event){
-			.time = time, .tid = tid, .parent_tid = parent_tid, .name_at = NO_NAME });
+	add_event(&pd->tasks, (struct task_event){ .time = fork->time,
+				      .tid = fork->tid,
+				      .parent_tid = fork->parent_tid,
+				      .pid = fork->pid,
+				      .parent_pid = fork->parent_pid,
+				      .name_at = NO_NAME });
 }
 
 static int by_time(const void *a, const void *b)
@@ -162,6 +169,47 @@ static size_t now_slot(const struct now_table *now, int32_t tid)
 	return at;
 }
 
+/* The first word on each thread counts, for whose parent a later one may stand in. Events come in order of their tids. */
+static void note_process(struct perfdata_tasks *tasks, const struct task_event *event)
+{
+	struct perfdata_process *const last =
+		tasks->process_count ? &tasks->processes[tasks->process_count - 1] : NULL;
+
+	if (event->pid < 0 || event->tid < 0) {
+		return;
+	}
+	if (!last || last->tid != event->tid) {
+		tasks->processes[tasks->process_count++] =
+			(struct perfdata_process){ event->tid, event->pid, event->parent_pid };
+	} else if (last->parent_pid < 0 && event->pid == last->pid) {
+		last->parent_pid = event->parent_pid;
+	}
+}
+
+bool perfdata_task_process(
+	const struct perfdata *pd, int32_t tid, int32_t *pid, int32_t *parent_pid)
+{
+	const struct perfdata_tasks *const tasks = &pd->tasks;
+	size_t low = 0;
+	size_t high = tasks->process_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (tasks->processes[middle].tid < tid) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	if (low == tasks->process_count || tasks->processes[low].tid != tid) {
+		return false;
+	}
+	*pid = tasks->processes[low].pid;
+	*parent_pid = tasks->processes[low].parent_pid;
+	return true;
+}
+
 enum tdm_status perfdata_tasks_settle(struct perfdata *pd, struct tdm_error *err)
 {
 	struct perfdata_tasks *tasks = &pd->tasks;
@@ -183,7 +231,8 @@ enum tdm_status perfdata_tasks_settle(struct perfdata *pd, struct tdm_error *err
 	now.tids = malloc(now.room * sizeof(*now.tids));
 	now.names = malloc(now.room * sizeof(*now.names));
 	tasks->comms = malloc(count * sizeof(*tasks->comms));
-	if (!now.tids || !now.names || !tasks->comms) {
+	tasks->processes = malloc(count * sizeof(*tasks->processes));
+	if (!now.tids || !now.names || !tasks->comms || !tasks->processes) {
 		goto out;
 	}
 	memset(now.names, 0xff, now.room * sizeof(*now.names));
@@ -202,8 +251,14 @@ enum tdm_status perfdata_tasks_settle(struct perfdata *pd, struct tdm_error *err
 	}
 	qsort(events, count, sizeof(*events), by_tid);
 	for (size_t i = 0; i < count; i++) {
+		note_process(tasks, &events[i]);
 		if (events[i].name_at == NO_NAME) {
 			continue;
+		}
+		/* Of several words on one moment the last counts: a thread that was there is told as a fork, then by name. */
+		if (tasks->comm_count && tasks->comms[tasks->comm_count - 1].tid == events[i].tid &&
+			tasks->comms[tasks->comm_count - 1].time == events[i].time) {
+			tasks->comm_count--;
 		}
 		tasks->comms[tasks->comm_count++] = (struct perfdata_comm){
 			.time = events[i].time, .tid = events[i].tid, .name_at = events[i].name_at
@@ -295,4 +350,5 @@ void perfdata_tasks_release(struct perfdata *pd)
 	tdm_buffer_release(&pd->tasks.names);
 	free(pd->tasks.interned);
 	free(pd->tasks.comms);
+	free(pd->tasks.processes);
 }

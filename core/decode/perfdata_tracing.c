@@ -75,7 +75,7 @@ static void read_comms(struct perfdata *pd, struct tdm_cursor *in)
 		}
 		if (has_digit && tid <= INT32_MAX && at < line_end && *at == ' ') {
 			at++;
-			perfdata_task_comm(pd, (int32_t)tid, 0, at, (size_t)(line_end - at));
+			perfdata_task_comm(pd, -1, (int32_t)tid, 0, at, (size_t)(line_end - at));
 		}
 		at = line_end + 1;
 	}

@@ -126,6 +126,12 @@ const char *tdm_trace_comm_at(
 				   : tdm_trace_saved_comm(trace, tid);
 }
 
+bool tdm_trace_process_of(
+	const struct tdm_trace *trace, int32_t tid, int32_t *pid, int32_t *parent_pid)
+{
+	return trace->ops->process_of && trace->ops->process_of(trace, tid, pid, parent_pid);
+}
+
 bool tdm_trace_has_comms(const struct tdm_trace *trace)
 {
 	return trace->ops->comm_at != NULL;

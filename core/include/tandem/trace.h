@@ -184,6 +184,13 @@ const char *tdm_trace_saved_comm(const struct tdm_trace *trace, int32_t tid);
 const char *tdm_trace_comm_at(
 	const struct tdm_trace *trace, int32_t tid, uint64_t raw_time, uint64_t *until);
 
+/**
+ * The process of a thread as the input tells it when it begins, and that process's parent (-1: not told). False where it
+ * does not tell: trace.dat never does.
+ */
+bool tdm_trace_process_of(
+	const struct tdm_trace *trace, int32_t tid, int32_t *pid, int32_t *parent_pid);
+
 /** True where the input records the names of tasks over time, so that tdm_trace_comm_at() is what to ask. */
 bool tdm_trace_has_comms(const struct tdm_trace *trace);
 
