@@ -44,9 +44,10 @@ static enum tdm_status open_tracedat(
 	struct tdm_machine_input *inputs = calloc(options->inputs.count + 1, sizeof(*inputs));
 	struct tdm_correction_input *corrections =
 		calloc(options->corrections.count + 1, sizeof(*corrections));
+	struct tdm_offset_input *offsets = calloc(options->offsets.count + 1, sizeof(*offsets));
 	enum tdm_status status = TDM_ERR_NOMEM;
 
-	if (inputs && corrections) {
+	if (inputs && corrections && offsets) {
 		for (size_t i = 0; i < options->inputs.count; i++) {
 			const struct cli_named *item = &options->inputs.items[i];
 
@@ -59,9 +60,22 @@ static enum tdm_status open_tracedat(
 			corrections[i].guest = *item->name ? item->name : NULL;
 			corrections[i].path = item->text;
 		}
+		for (size_t i = 0; i < options->offsets.count; i++) {
+			const struct cli_named *item = &options->offsets.items[i];
+
+			offsets[i].machine = *item->name ? item->name : NULL;
+			if (!cli_parse_int(item->text, &offsets[i].offset)) {
+				status = tdm_fail(err, TDM_ERR_RANGE,
+					"--offset: \"%s\" is no number of ns", item->text);
+				goto out;
+			}
+		}
+
 		const struct tdm_machines_options how = {
 			.corrections = corrections,
 			.correction_count = options->corrections.count,
+			.offsets = offsets,
+			.offset_count = options->offsets.count,
 		};
 
 		status =
@@ -69,8 +83,10 @@ static enum tdm_status open_tracedat(
 	} else {
 		status = no_memory(err);
 	}
+out:
 	free(inputs);
 	free(corrections);
+	free(offsets);
 	return status;
 }
 

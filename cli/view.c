@@ -6,6 +6,7 @@
 #include "view_inputs.h"
 #include "view_live.h"
 #include "view_plan.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,24 +67,62 @@ static bool add_inputs(bt_value *params, const struct view_options *options, con
 	return done;
 }
 
-static bool add_corrections(bt_value *params, const struct cli_named_list *corrections)
+/* One of a file or, as "offset:NS", of a number given by hand. */
+static bool add_correction(
+	bt_value *params, bt_value *map, const struct cli_named *item, bool is_offset)
 {
+	char text[64];
+
+	/* A file's name may be long, a number is not. */
+	if (is_offset &&
+		snprintf(text, sizeof(text), "offset:%s", item->text) >= (int)sizeof(text)) {
+		return false;
+	}
+
+	const char *const value = is_offset ? text : item->text;
+
+	return map ? bt_value_map_insert_string_entry(map, item->name, value) == INSERTED
+		   : bt_value_map_insert_string_entry(params, "corrections", value) == INSERTED;
+}
+
+/* Whether an item is for one of the inputs that are chosen; one without a name is. */
+static bool is_for_chosen(
+	const struct cli_named *item, const struct view_options *options, const bool *chosen)
+{
+	for (size_t i = 0; chosen && *item->name && i < options->inputs.count; i++) {
+		if (!chosen[i] && strcmp(options->inputs.items[i].name, item->name) == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool add_corrections(
+	bt_value *params, const struct view_options *options, const bool *chosen)
+{
+	const struct cli_named_list *const lists[] = { &options->corrections, &options->offsets };
+	const size_t count = lists[0]->count + lists[1]->count;
 	bt_value *map = NULL;
 
-	if (corrections->count == 0) {
+	if (count == 0) {
 		return true;
 	}
-	if (corrections->count == 1 && !*corrections->items[0].name) {
-		return bt_value_map_insert_string_entry(
-			       params, "corrections", corrections->items[0].text) == INSERTED;
+	if (count == 1) {
+		const bool is_offset = lists[0]->count == 0;
+
+		if (!*lists[is_offset]->items[0].name) {
+			return add_correction(params, NULL, &lists[is_offset]->items[0], is_offset);
+		}
 	}
 	if (bt_value_map_insert_empty_map_entry(params, "corrections", &map) != INSERTED) {
 		return false;
 	}
-	for (size_t i = 0; i < corrections->count; i++) {
-		if (bt_value_map_insert_string_entry(map, corrections->items[i].name,
-			    corrections->items[i].text) != INSERTED) {
-			return false;
+	for (size_t list = 0; list < 2; list++) {
+		for (size_t i = 0; i < lists[list]->count; i++) {
+			if (is_for_chosen(&lists[list]->items[i], options, chosen) &&
+				!add_correction(params, map, &lists[list]->items[i], list == 1)) {
+				return false;
+			}
 		}
 	}
 	return true;
@@ -114,7 +153,7 @@ bt_value *view_tracedat_params(
 	bt_value *const params = bt_value_map_create();
 	const bool done =
 		params && add_inputs(params, options, chosen) &&
-		add_corrections(params, &options->corrections) && add_buffers(params, options) &&
+		add_corrections(params, options, chosen) && add_buffers(params, options) &&
 		bt_value_map_insert_string_entry(params, "names", options->names) == INSERTED &&
 		(options->no_print ||
 			bt_value_map_insert_bool_entry(params, "print", BT_TRUE) == INSERTED) &&
@@ -240,6 +279,20 @@ static bool add_buffer(struct view_options *options, const char *name)
 	return true;
 }
 
+static int add_offset(
+	struct cli_command *command, struct view_options *options, const char *argument)
+{
+	int64_t ns;
+
+	if (!cli_named_add(&options->offsets, argument)) {
+		return TDM_EXIT_FAILED;
+	}
+	if (!cli_parse_int(options->offsets.items[options->offsets.count - 1].text, &ns)) {
+		return cli_usage_fault(command, "--offset: \"%s\" is no number of ns", argument);
+	}
+	return -1;
+}
+
 /* @return -1 to go on, else an exit status. */
 static int take_option(struct cli_command *command, struct view_options *options, int value)
 {
@@ -269,7 +322,7 @@ static int take_option(struct cli_command *command, struct view_options *options
 		options->end = optarg;
 		return -1;
 	case OPT_OFFSET:
-		return cli_named_add(&options->offsets, optarg) ? -1 : TDM_EXIT_FAILED;
+		return add_offset(command, options, optarg);
 	case OPT_SECRET_FILE:
 		options->secret_file = optarg;
 		return -1;

@@ -294,6 +294,7 @@ static enum tdm_status add_perf(
 	struct tdm_trace *trace = NULL;
 	bt_value *params = bt_value_map_create();
 	bt_value *inputs = NULL;
+	bt_value *machines = NULL;
 	bool unix_time = false;
 
 	plain.corrections[0] = '\0';
@@ -307,6 +308,9 @@ static enum tdm_status add_perf(
 	if (!params ||
 		bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) != INSERTED ||
 		bt_value_array_append_string_element(inputs, input->path) !=
+			BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK ||
+		bt_value_map_insert_empty_array_entry(params, "machines", &machines) != INSERTED ||
+		bt_value_array_append_string_element(machines, input->name) !=
 			BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK ||
 		(!input->is_host && *input->corrections &&
 			bt_value_map_insert_string_entry(

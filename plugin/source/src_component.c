@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "src_component.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,46 @@ struct wanted {
 	struct tdm_correction_input *corrections;
 	size_t correction_count;
 	size_t correction_room;
+	struct tdm_offset_input *offsets;
+	size_t offset_count;
 };
+
+/* A constant given by hand instead of a file: "offset:NS". */
+static bool parse_offset(const char *text, int64_t *offset_ns)
+{
+	char *end = NULL;
+
+	if (strncmp(text, "offset:", 7) != 0 || !text[7]) {
+		return false;
+	}
+	errno = 0;
+	*offset_ns = strtoll(text + 7, &end, 10);
+	return !*end && errno == 0;
+}
+
+static bool add_offset(struct wanted *wanted, const char *guest, int64_t offset_ns)
+{
+	struct tdm_offset_input *const offsets =
+		realloc(wanted->offsets, (wanted->offset_count + 1) * sizeof(*wanted->offsets));
+
+	if (!offsets) {
+		return false;
+	}
+	wanted->offsets = offsets;
+	offsets[wanted->offset_count++] =
+		(struct tdm_offset_input){ .machine = guest, .offset = offset_ns };
+	return true;
+}
 
 static bool add_correction(void *user, const char *guest, const char *path)
 {
 	struct wanted *const wanted = user;
+	int64_t offset_ns = 0;
+
+	if (parse_offset(path, &offset_ns)) {
+		return add_offset(wanted, guest, offset_ns);
+	}
+
 	struct tdm_correction_input *const corrections = realloc(
 		wanted->corrections, (wanted->correction_count + 1) * sizeof(*wanted->corrections));
 
@@ -92,6 +128,8 @@ enum tdm_status src_open_machines(const struct src_kind *kind, const bt_value *p
 		const struct tdm_machines_options options = {
 			.corrections = wanted.corrections,
 			.correction_count = wanted.correction_count,
+			.offsets = wanted.offsets,
+			.offset_count = wanted.offset_count,
 			.clock_hz = (uint64_t)param_int(params, "clock-hz", 0),
 			.offset_ns = param_int(params, "clock-offset-ns", 0),
 			.refuse_unrelated =
@@ -111,6 +149,7 @@ enum tdm_status src_open_machines(const struct src_kind *kind, const bt_value *p
 	}
 	free(wanted.inputs);
 	free(wanted.corrections);
+	free(wanted.offsets);
 	return status;
 }
 

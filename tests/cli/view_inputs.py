@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import shutil
 import sys
 
@@ -143,5 +144,29 @@ def directories_with_ctf_are_told_of_as_babeltrace2_counts_them(_directory):
     assert done.code == 3 and "1101 in" in done.out, done
 
 
-main([directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+def an_offset_by_hand_moves_any_guest(directory):
+    def times(lines, machine):
+        found = [line.split(" ", 2) for line in lines]
+        return [int(time[1:-1].replace(".", "")) for time, name, _ in found if name == machine]
+
+    kvm, sched = os.path.join(DATA, "kvm"), os.path.join(DATA, "perf", "guest-mono-sched.data")
+    host, guest = os.path.join(kvm, "kvm-tsc.dat"), os.path.join(kvm, "kvm-tsc-l2.dat")
+    for one, other in ((host, guest), (host, sched), (sched, guest)):
+        moved = [times(lines_of("-q", "host=" + one, "web=" + other, "--offset", "web=%d" % ns), "web")
+                 for ns in (10**9, 10**9 + 12345)]
+        assert len(moved[0]) > 500 and [time + 12345 for time in moved[0]] == moved[1], (one, other, moved[0][:3])
+    # The truth, which trace-cmd measured, and 100 us beside it.
+    untouched, raw = (times(lines_of("-q", "host=" + host, "web=" + guest, *more), "web")
+                      for more in ((), ("--offset", "web=0")))
+    truth = untouched[0] - raw[0]
+    for ns, wrong in ((truth, False), (truth + 100000, True), (truth - 100000, True)):
+        done = run(TANDEM, "info", "--causality", "--offset", "web=%d" % ns, "host=" + host, "web=" + guest)
+        said = re.search(r"contradictions: (\d+)", done.out)
+        assert said and (int(said[1]) > 0) == wrong, (ns, done)
+    for option, words in (("nobody=5", "nobody"), ("web=5s", "no number")):
+        done = run(TANDEM, "view", "--offset", option, "host=" + host, "web=" + guest)
+        assert done.code in (1, 2) and words in done.err and not done.out, done
+
+
+main([an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
       a_folder_of_perf_record_threads_is_viewed])
