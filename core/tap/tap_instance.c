@@ -2,6 +2,7 @@
 #include "tap_priv.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,7 +92,8 @@ unsigned int tdm_tap_remove_stale(const struct tdm_log *log)
 			continue;
 		}
 		snprintf(path, sizeof(path), "%s/instances/%s", root, entry->d_name);
-		if (remove_instance(path, log)) {
+		/* One of another PID namespace, whose processes we do not see, is held open, and the kernel refuses. */
+		if (rmdir(path) == 0) {
 			TDM_WARNING(log,
 				"Removed a trace instance that was left behind: name=\"%s\"",
 				entry->d_name);
@@ -225,6 +227,15 @@ static enum tdm_status apply_options(
 	return status == TDM_OK ? enable_events(tap, options, err) : status;
 }
 
+/* From the first moment on: until rings are open nothing else would tell that the instance is in use. */
+static void hold(struct tdm_tap *tap)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/tracing_on", tap->path);
+	tap->hold_fd = open(path, O_RDONLY | O_CLOEXEC);
+}
+
 enum tdm_status tdm_tap_create(const struct tdm_tap_options *options, const struct tdm_log *log,
 	struct tdm_tap **tap, struct tdm_error *err)
 {
@@ -251,6 +262,7 @@ enum tdm_status tdm_tap_create(const struct tdm_tap_options *options, const stru
 			(long)getpid(), process_start_ticks(getpid()),
 			options->label ? options->label : "tap", number);
 		if (mkdir(made->path, 0700) == 0) {
+			hold(made);
 			break;
 		}
 		if (errno != EEXIST) {
@@ -276,6 +288,9 @@ void tdm_tap_destroy(struct tdm_tap *tap)
 {
 	if (!tap) {
 		return;
+	}
+	if (tap->hold_fd >= 0) {
+		close(tap->hold_fd);
 	}
 	remove_instance(tap->path, tap->log);
 	for (size_t i = 0; i < tap->system_count; i++) {

@@ -9,6 +9,7 @@
 
 struct tdm_tap {
 	char path[256]; /* of the instance */
+	int hold_fd;    /* a file of it, open: nobody else can remove it */
 	const struct tdm_log *log;
 	uint32_t cpu_count;
 	uint32_t page_bytes;

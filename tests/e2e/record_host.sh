@@ -84,4 +84,17 @@ kill -KILL "$child"
 "$tandem" record --finish "$work/e" >/dev/null || fail "--finish: status $?"
 [ "$(trace-cmd report -i "$work/e/host.dat" 2>/dev/null | grep -c sys_enter)" -gt 0 ] || fail "the completed file has no events"
 
+# 6. A recorder in a PID namespace of its own, a container's: one outside, which cannot see its process, leaves its instance alone.
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+	unshare --pid --fork --mount-proc "$tandem" record -o "$work/g" --quiet --no-kallsyms -e raw_syscalls -- \
+		sh -c "touch '$work/runs'; while [ ! -e '$work/go' ]; do sleep 0.1; done; dd if=/dev/zero of=/dev/null bs=1 count=2000" 2>/dev/null &
+	pid=$!
+	for _ in $(seq 200); do [ -e "$work/runs" ] && break; sleep 0.1; done
+	"$tandem" record -o "$work/h" --quiet -e sched -- true 2>"$work/err" || fail "record beside a container: $(cat "$work/err")"
+	touch "$work/go"
+	wait $pid || fail "record in a PID namespace: status $?"
+	writes=$(trace-cmd report -i "$work/g/host.dat" 2>/dev/null | grep -c '^ *dd-.*sys_enter:.* NR 1 ') || true
+	[ "$writes" -ge 2000 ] || fail "in a PID namespace: 2000 writes were made, $writes are there"
+fi
+
 echo "ok"
