@@ -5,6 +5,7 @@
 #include "record_finish.h"
 #include "record_tracecmd.h"
 #include "sync_guest.h"
+#include "sync_report.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -425,7 +426,8 @@ static void print_clock(const struct sync_outcome *outcome)
 		printf(", clock %s", tdm_grade_name(outcome->quality.grade));
 		if (outcome->quality.grade != TDM_GRADE_UNSYNCED) {
 			printf(" to +-%" PRIu64 " ns (worst %" PRIu64 ")",
-				outcome->quality.median_bound, outcome->quality.worst_bound);
+				sync_report_ns(outcome, outcome->quality.median_bound),
+				sync_report_ns(outcome, outcome->quality.worst_bound));
 		}
 	}
 }
@@ -463,10 +465,12 @@ static bool tell_faults(
 	if (clock->is_delayed) {
 		fprintf(stderr, "tandem record: guest \"%s\": peer lacks TCP_NODELAY\n", name);
 	}
-	if (target_ns && clock->status == TDM_OK && clock->quality.worst_bound > target_ns) {
+	const uint64_t worst_ns = sync_report_ns(clock, clock->quality.worst_bound);
+
+	if (target_ns && clock->status == TDM_OK && worst_ns > target_ns) {
 		fprintf(stderr,
 			"tandem record: guest \"%s\": bound %" PRIu64 " ns, wanted %" PRIu64 "\n",
-			name, clock->quality.worst_bound, target_ns);
+			name, worst_ns, target_ns);
 		complete = false;
 	}
 	return complete;

@@ -17,7 +17,7 @@ static void print_time(char *text, size_t room, uint64_t ns)
 	}
 }
 
-static uint64_t to_ns(const struct sync_outcome *outcome, uint64_t units)
+uint64_t sync_report_ns(const struct sync_outcome *outcome, uint64_t units)
 {
 	const uint64_t hz = outcome->host_unit_hz ? outcome->host_unit_hz : 1000000000;
 
@@ -30,10 +30,11 @@ static void print_quality(const struct cli_command *command, const char *name, c
 	const struct tdm_quality *quality = &outcome->quality;
 	char median[32], worst[32], spread[32], worst_spread[32], doubt[32];
 
-	print_time(median, sizeof(median), to_ns(outcome, quality->median_bound));
-	print_time(worst, sizeof(worst), to_ns(outcome, quality->worst_bound));
-	print_time(spread, sizeof(spread), to_ns(outcome, quality->median_spread));
-	print_time(worst_spread, sizeof(worst_spread), to_ns(outcome, quality->worst_spread));
+	print_time(median, sizeof(median), sync_report_ns(outcome, quality->median_bound));
+	print_time(worst, sizeof(worst), sync_report_ns(outcome, quality->worst_bound));
+	print_time(spread, sizeof(spread), sync_report_ns(outcome, quality->median_spread));
+	print_time(
+		worst_spread, sizeof(worst_spread), sync_report_ns(outcome, quality->worst_spread));
 	printf("%s: %s, bound +-%s (worst +-%s), spread %s (worst %s), rate %+" PRId64
 	       " ppb, taken to stay within %" PRIu64 "\n",
 		name, tdm_grade_name(quality->grade), median, worst, spread, worst_spread,
@@ -92,7 +93,7 @@ static int report_kvm(
 		return incomplete(command, name,
 			"several VMs of this machine fit the exchanges: KVM's offsets are not used");
 	case SYNC_KVM_DIFFERS:
-		print_time(time, sizeof(time), to_ns(outcome, outcome->kvm_differ));
+		print_time(time, sizeof(time), sync_report_ns(outcome, outcome->kvm_differ));
 		snprintf(text, sizeof(text),
 			"KVM's tsc-offset contradicts the exchanges by %s beyond their bound: it is not used",
 			time);
@@ -136,8 +137,8 @@ int sync_report(const struct cli_command *command, const char *name, const char 
 		fprintf(stderr, "tandem %s: %s: noisy: the guest was often kept from running\n",
 			command->name, name);
 	}
-	if (target_bound_ns && to_ns(outcome, quality->worst_bound) > target_bound_ns) {
-		print_time(worst, sizeof(worst), to_ns(outcome, quality->worst_bound));
+	if (target_bound_ns && sync_report_ns(outcome, quality->worst_bound) > target_bound_ns) {
+		print_time(worst, sizeof(worst), sync_report_ns(outcome, quality->worst_bound));
 		print_time(target, sizeof(target), target_bound_ns);
 		snprintf(text, sizeof(text), "bound +-%s misses the target of +-%s", worst, target);
 		status |= incomplete(command, name, text);

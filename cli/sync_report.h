@@ -12,4 +12,7 @@
 int sync_report(const struct cli_command *command, const char *name, const char *dir,
 	uint64_t target_bound_ns, const struct sync_outcome *outcome);
 
+/** Units of the host's trace clock in ns. */
+uint64_t sync_report_ns(const struct sync_outcome *outcome, uint64_t units);
+
 #endif

@@ -58,6 +58,11 @@ done
 for file in sealed.exchanges sealed.corrections bare.exchanges bare.corrections; do
 	[ -s "$work/a/$file" ] || fail "$file is missing"
 done
+# A clock that counts ticks of 10 ms: its bound is told in ns all the same.
+"$tandem" record -o "$work/ticks" --no-kallsyms -C uptime -e sched:sched_switch --secret-file "$work/secret" \
+	--guest "bare=unix:$work/web" -- sleep 1 >"$work/out" 2>"$work/err" || [ $? -eq 3 ] || fail "uptime: $(cat "$work/err")"
+bound=$(sed -n 's/.*bare.*clock [a-z]* to +-\([0-9]*\) ns.*/\1/p' "$work/out")
+[ "${bound:-0}" -ge 10000000 ] || fail "uptime known to $bound ns: $(cat "$work/out")"
 [ -z "$(ls -d "$work"/a/*.recording 2>/dev/null)" ] || fail "a spool was left behind"
 for _ in $(seq 50); do
 	left=$(ls -d $tracing/instances/tandem-"$web_pid"-* 2>/dev/null) || true
