@@ -114,15 +114,19 @@ static void number_epochs(struct estimate *est)
 	}
 }
 
-/* Later by the host, earlier by the guest, and not for being answered late: its statements fit no common line. */
-static bool went_back(const struct window *before, const struct window *window)
+/* Has more time passed for the host than for the guest, and not for being answered late: no common line fits both. */
+static bool fell_behind(const struct window *before, const struct window *window)
 {
-	const double back = before->x - window->x;
-
-	return back >= 0 && window->lower - before->upper > RATE_CAP * back;
+	return window->lower - before->upper > RATE_CAP * fabs(before->x - window->x);
 }
 
-/* One bogus window is no step of the clock: most of the windows behind it must have gone back as well. */
+/* Later by the host, earlier by the guest. */
+static bool went_back(const struct window *before, const struct window *window)
+{
+	return before->x >= window->x && fell_behind(before, window);
+}
+
+/* One bogus window is no step of the clock: most of the windows behind it must have fallen behind as well. */
 static bool stays_back(const struct estimate *est, size_t at)
 {
 	const struct window *before = &est->windows[at - 1];
@@ -130,7 +134,7 @@ static bool stays_back(const struct estimate *est, size_t at)
 	unsigned int on = 0;
 
 	for (size_t i = at; i < est->window_count && i <= at + LOOK_AHEAD; i++) {
-		if (went_back(before, &est->windows[i])) {
+		if (fell_behind(before, &est->windows[i])) {
 			back += est->windows[i].believed;
 		} else {
 			on += est->windows[i].believed;

@@ -167,7 +167,6 @@ static bool judge(struct estimate *est)
 		const struct stretch *stretch = &est->stretches[s];
 
 		doubt += s ? stretch->told_to - stretch->told_from : 0;
-		quality->ambiguous |= s && stretch->is_overlap;
 		if (stretch->count > est->stretches[longest].count) {
 			longest = s;
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "estimate_run.h"
 #include "exchange_priv.h"
+#include "repeat.h"
 #include "timeline_priv.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ enum {
 	KEEP_RECORDS = 768,
 	KEEP_LOCALS = 512,
 	KEEP_EPOCHS = 16,
+	KEEP_RUNS = 16,
 	SPARE_DIVISOR = 32,
 };
 
@@ -22,6 +24,10 @@ struct tdm_estimator {
 	bool has_header;
 	bool has_knot;
 	struct tdm_knot last; /* said last */
+	/* What was said of the clock since it went back last, and of its runs before. */
+	struct tdm_timeline *said;
+	struct repeat_run ended[KEEP_RUNS];
+	size_t ended_count;
 };
 
 struct tdm_estimator *tdm_estimator_create(const struct tdm_exchange_log_info *info)
@@ -43,6 +49,10 @@ void tdm_estimator_destroy(struct tdm_estimator *estimator)
 {
 	if (estimator) {
 		tdm_exchange_log_destroy(estimator->log);
+		tdm_timeline_destroy(estimator->said);
+		for (size_t i = 0; i < estimator->ended_count; i++) {
+			tdm_timeline_destroy(estimator->ended[i].timeline);
+		}
 		free(estimator);
 	}
 }
@@ -99,14 +109,68 @@ static enum tdm_status say_header(struct tdm_estimator *estimator,
 	return timeline_write_header(&info, false, lines);
 }
 
+/* Begins to keep what is said of a run of the guest's clock. */
+static enum tdm_status begin_run(struct tdm_estimator *estimator)
+{
+	const struct tdm_exchange_log_info log = tdm_exchange_log_get_info(estimator->log);
+	const struct tdm_timeline_info info = { .host_unit_hz = log.host_unit_hz,
+		.guest_unit_hz = log.guest_unit_hz,
+		.rate_ppb = log.rate_ppb };
+
+	estimator->said = tdm_timeline_create();
+	return estimator->said ? tdm_timeline_set_info(estimator->said, &info, NULL)
+			       : TDM_ERR_NOMEM;
+}
+
+/* The guest's clock went back: what it showed before it may show again. */
+static enum tdm_status end_run(
+	struct tdm_estimator *estimator, const struct tdm_knot *next, struct tdm_buffer *lines)
+{
+	const uint64_t host_hz = tdm_timeline_get_info(estimator->said).host_unit_hz;
+	const uint64_t guest_hz = tdm_timeline_get_info(estimator->said).guest_unit_hz;
+	const uint64_t elapsed =
+		next->host > estimator->last.host ? next->host - estimator->last.host : 0;
+	struct repeat_run run = { .timeline = estimator->said };
+	uint64_t last;
+
+	if (estimator->ended_count == KEEP_RUNS) {
+		tdm_timeline_destroy(estimator->ended[0].timeline);
+		memmove(estimator->ended, estimator->ended + 1,
+			(KEEP_RUNS - 1) * sizeof(*estimator->ended));
+		estimator->ended_count--;
+	}
+	(void)tdm_timeline_range(estimator->said, &run.from, &last);
+	run.until = last + (uint64_t)((tdm_u128)elapsed * guest_hz / host_hz) + 1;
+	run.from -= run.from < 10 * guest_hz ? run.from : 10 * guest_hz;
+	estimator->ended[estimator->ended_count++] = run;
+	return begin_run(estimator) == TDM_OK
+		       ? tdm_buffer_printf(lines, "doubt %" PRIu64 " %" PRIu64 "\n",
+				 next->guest < run.until ? next->guest : run.until, run.until)
+		       : TDM_ERR_NOMEM;
+}
+
+/* Until the next knot is reached readings from this one on may be those of runs before: the bound covers them. */
+static void cover_ended(
+	const struct tdm_estimator *estimator, uint64_t from, uint64_t to, struct tdm_knot *knot)
+{
+	for (size_t i = 0; i < estimator->ended_count; i++) {
+		const struct repeat_run *run = &estimator->ended[i];
+
+		if (from < run->until && to >= run->from) {
+			repeat_cover(run->timeline, knot->guest, knot);
+		}
+	}
+}
+
 /*
  * One more knot, never before the last: what was said is not taken back, the line bends instead. Said a bit wider than
  * it is, so that the next update seldom has to say of the same time that it was wider.
  */
-static enum tdm_status say_knot(
-	struct tdm_estimator *estimator, const struct tdm_knot *knot, struct tdm_buffer *lines)
+static enum tdm_status say_knot(struct tdm_estimator *estimator, const struct tdm_knot *knot,
+	uint64_t until, struct tdm_buffer *lines)
 {
 	struct tdm_knot said = *knot;
+	const uint64_t from = estimator->has_knot ? estimator->last.guest : knot->guest;
 
 	if (estimator->has_knot && said.host < estimator->last.host) {
 		const uint64_t up = estimator->last.host - said.host;
@@ -115,10 +179,13 @@ static enum tdm_status say_knot(
 		said.minus += up;
 		said.plus -= up < said.plus ? up : said.plus;
 	}
+	cover_ended(estimator, from, until, &said);
 	said.minus += said.minus / SPARE_DIVISOR;
 	said.plus += said.plus / SPARE_DIVISOR;
 	estimator->last = said;
 	estimator->has_knot = true;
+	/* May be more than a file holds: then a repeat of it is not known later. */
+	(void)tdm_timeline_add_knot(estimator->said, &said, NULL);
 	return tdm_buffer_printf(lines, "k %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 		said.guest, said.host, said.minus, said.plus);
 }
@@ -146,16 +213,21 @@ static enum tdm_status say_wider(struct tdm_estimator *estimator, const struct t
 	const struct tdm_knot *last = &estimator->last;
 	const uint64_t guest = last->guest + 1;
 
-	if (!estimator->has_knot || a->guest > guest || b->guest <= guest) {
+	/* Lower by the host: of a run before. */
+	if (!estimator->has_knot || a->guest > guest || b->guest <= guest ||
+		b->host + b->plus < last->host) {
 		return TDM_OK;
 	}
 
 	const uint64_t part = guest - a->guest;
 	const uint64_t run = b->guest - a->guest;
-	const struct tdm_knot wider = { .guest = guest,
+	struct tdm_knot wider = { .guest = guest,
 		.host = between(a->host, b->host, part, run),
 		.minus = between(a->minus, b->minus, part, run) + 1,
 		.plus = between(a->plus, b->plus, part, run) + 1 };
+
+	cover_ended(estimator, guest, b->guest, &wider);
+
 	const tdm_i128 low = (tdm_i128)wider.host - (tdm_i128)wider.minus;
 	const tdm_i128 high = (tdm_i128)wider.host + (tdm_i128)wider.plus;
 
@@ -164,7 +236,7 @@ static enum tdm_status say_wider(struct tdm_estimator *estimator, const struct t
 		high <= (tdm_i128)last->host + (tdm_i128)last->plus + 2) {
 		return TDM_OK;
 	}
-	return say_knot(estimator, &wider, lines);
+	return say_knot(estimator, &wider, b->guest, lines);
 }
 
 static enum tdm_status say_segment(struct tdm_estimator *estimator,
@@ -173,7 +245,9 @@ static enum tdm_status say_segment(struct tdm_estimator *estimator,
 {
 	const size_t doubts = tdm_timeline_get_info(timeline).doubt_count;
 	enum tdm_status status = tdm_buffer_printf(lines, "segment %s %" PRIu64 " 0\n",
-		tdm_segment_kind_name(estimator->has_knot ? segment->kind : TDM_SEGMENT_START),
+		tdm_segment_kind_name(!estimator->has_knot ? TDM_SEGMENT_START
+				      : goes_back          ? TDM_SEGMENT_EPOCH
+							   : segment->kind),
 		segment->from);
 
 	for (size_t i = 0; i < doubts && estimator->has_knot && !goes_back; i++) {
@@ -186,8 +260,12 @@ static enum tdm_status say_segment(struct tdm_estimator *estimator,
 				lines, "doubt %" PRIu64 " %" PRIu64 "\n", from, to);
 		}
 	}
+	if (goes_back) {
+		status |= end_run(estimator, &segment->knots[0], lines);
+	}
 	/* A segment's knots are its own: the first one may stand where the last of the other did. */
 	estimator->has_knot = false;
+	(void)tdm_timeline_add_segment(estimator->said, segment->kind, segment->from, NULL);
 	return status;
 }
 
@@ -199,14 +277,18 @@ static enum tdm_status say_new(struct tdm_estimator *estimator, const struct tdm
 
 	for (size_t s = 0; s < info.segment_count && status == TDM_OK; s++) {
 		const struct tdm_segment_info segment = tdm_timeline_segment(timeline, s);
-		/* A break that lies before what was said shows as a bend: nothing is reopened. */
-		const bool goes_back =
-			s > 0 && segment.kind == TDM_SEGMENT_EPOCH && estimator->has_knot &&
-			segment.knots[segment.knot_count - 1].guest <= estimator->last.guest &&
-			segment.knots[segment.knot_count - 1].host > estimator->last.host;
+		const struct tdm_knot *end = &segment.knots[segment.knot_count - 1];
+		const bool is_later =
+			!estimator->has_knot || end->host + end->plus >= estimator->last.host;
 
-		if (!estimator->has_knot ||
-			(s > 0 && (segment.from >= estimator->last.guest || goes_back))) {
+		/* A break that lies before what was said shows as a bend: nothing is reopened. */
+		const bool goes_back = estimator->has_knot && end->guest <= estimator->last.guest &&
+				       end->host > estimator->last.host + estimator->last.minus +
+							   estimator->last.plus + end->minus +
+							   end->plus;
+
+		if (!estimator->has_knot || goes_back ||
+			(s > 0 && is_later && segment.from >= estimator->last.guest)) {
 			status = say_segment(estimator, timeline, &segment, goes_back, lines);
 		}
 		for (size_t i = 0; i < segment.knot_count && status == TDM_OK; i++) {
@@ -215,7 +297,8 @@ static enum tdm_status say_new(struct tdm_estimator *estimator, const struct tdm
 					estimator, &segment.knots[i - 1], &segment.knots[i], lines);
 			}
 			if (status == TDM_OK && is_new(estimator, &segment.knots[i])) {
-				status = say_knot(estimator, &segment.knots[i], lines);
+				status = say_knot(estimator, &segment.knots[i],
+					segment.knots[i].guest, lines);
 			}
 		}
 	}
@@ -238,7 +321,10 @@ static enum tdm_status take_up(struct tdm_estimator *estimator, enum estimate_mo
 	quality.samples = estimator->samples;
 	quality.used += estimator->dropped;
 	estimator->quality = quality;
-	status = say_header(estimator, timeline, lines);
+	status = estimator->said ? TDM_OK : begin_run(estimator);
+	if (status == TDM_OK) {
+		status = say_header(estimator, timeline, lines);
+	}
 	if (status == TDM_OK) {
 		status = say_new(estimator, timeline, lines);
 	}

@@ -244,8 +244,8 @@ enum tdm_status points_put(const struct estimate *est, enum tdm_segment_kind kin
 /* knots.c */
 
 /** Adds segments, knots and doubt ranges to an empty timeline; without thinning there is a knot for each window. */
-enum tdm_status knots_emit(const struct estimate *est, bool thin, struct tdm_timeline *timeline,
-	struct tdm_error *err);
+enum tdm_status knots_emit(
+	struct estimate *est, bool thin, struct tdm_timeline *timeline, struct tdm_error *err);
 
 /* order.c */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "estimate_priv.h"
+#include "repeat.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,8 +9,7 @@ enum {
 	MAX_TOLD = TDM_TIMELINE_MAX_SEGMENTS / 4 /* dissents that get a doubt range of their own */
 };
 
-#define LONE_REACH_S 10.0 /* how far from a lone burst the bound is said */
-#define LINE_REACH_S 0.01 /* long enough to tell a slope in whole ns */
+#define LONE_REACH_NS 10e9 /* how far from a lone burst the bound is said */
 
 /* The pause between two bursts in which a break lies, and what may be so in it. */
 struct gap {
@@ -235,62 +235,79 @@ static bool is_short(const struct estimate *est, const struct stretch *stretch)
 	return last->high - last->low > RATE_CAP * (last->x - first->x);
 }
 
-/* A place beyond the end of a run, with the bound that holds there: by seconds, to the left where negative. */
-static void add_reach(struct points *points, const struct estimate *est,
-	const struct stretch *stretch, double seconds)
+/* A place beyond an end of a run, with the bound that holds there; to the left where ns is negative. */
+static void add_reach(
+	struct points *points, const struct estimate *est, const struct stretch *stretch, double ns)
 {
-	const size_t end = seconds < 0 ? stretch->first : stretch->first + stretch->count - 1;
-	const double x = est->windows[end].x + seconds * 1e9;
-	const uint64_t guest = place_guest(est, x);
+	const size_t end = ns < 0 ? stretch->first : stretch->first + stretch->count - 1;
+	const uint64_t guest = place_guest(est, est->windows[end].x + ns);
+	const double x = place_x(est, guest);
 	double low;
 	double high;
 
-	if (guest == 0 || guest == TDM_READING_MAX) {
+	if (guest == TDM_READING_MAX) {
 		return;
 	}
 	bound_at(est, stretch, x, &low, &high);
 	points_add(points, est, guest, bound_estimate_at(est, stretch, x), low, high);
 }
 
-/* Not thinned is live: nothing is said of readings beyond the last burst, they are still to come. */
-enum tdm_status knots_emit(
-	const struct estimate *est, bool thin, struct tdm_timeline *timeline, struct tdm_error *err)
+/* Stretches [first, end): between them the guest's clock did not go back. */
+struct span {
+	size_t first, end;
+};
+
+/* How long a run may have gone on behind its last burst, in ns. */
+static double reach_behind(const struct estimate *est, struct span span)
+{
+	const struct stretch *last = &est->stretches[span.end - 1];
+	const struct window *window = &est->windows[last->first + last->count - 1];
+
+	if (span.end == est->stretch_count) {
+		return LONE_REACH_NS;
+	}
+
+	const struct window *next = &est->windows[last[1].first];
+
+	return fmax(next->x + next->y - window->x - window->y, 0);
+}
+
+static enum tdm_status put_stretches(const struct estimate *est, struct span span, bool thin,
+	struct tdm_timeline *timeline, struct tdm_error *err)
 {
 	struct points points = { 0 };
 	enum tdm_status status = TDM_OK;
 	uint64_t change = 0;
 
-	for (size_t s = 0; status == TDM_OK && s < est->stretch_count; s++) {
+	for (size_t s = span.first; status == TDM_OK && s < span.end; s++) {
 		const struct stretch *stretch = &est->stretches[s];
-		const bool opens = s == 0 || stretch->is_overlap;
-		const bool closes = s + 1 == est->stretch_count || stretch[1].is_overlap;
+		const bool opens = s == span.first;
+		const bool closes = s + 1 == span.end;
+		const struct window *first = &est->windows[stretch->first];
+		const struct window *last = first + stretch->count - 1;
 
 		points.count = 0;
-		if (opens && !thin) {
-			/* Of a running session this may be all for long: it gives a line its slope. */
-			add_reach(&points, est, stretch, -LINE_REACH_S);
-		} else if (opens && is_short(est, stretch)) {
-			/* A lone burst says nothing of the rate: its bound opens to both sides. */
-			add_reach(&points, est, stretch, -LONE_REACH_S);
+		/* A lone burst says nothing of the rate: its bound opens to both sides. So does the first one of a session that
+		   goes on. */
+		if (opens && (!thin || is_short(est, stretch))) {
+			add_reach(&points, est, stretch, -LONE_REACH_NS);
 		}
 		if (!opens) {
 			add_right_of_change(&points, est, stretch, change);
 		} else {
-			add_dissents(
-				&points, est, stretch, -INFINITY, est->windows[stretch->first].x);
+			add_dissents(&points, est, stretch, -INFINITY, first->x);
 		}
 		add_windows(&points, est, stretch);
-		if (closes) {
-			add_dissents(&points, est, stretch,
-				est->windows[stretch->first + stretch->count - 1].x, INFINITY);
-		}
 		if (!closes) {
 			change = place_guest(est, stretch[1].change);
 			add_left_of_change(&points, est, stretch + 1, change);
-		} else if (!thin && !est->is_live) {
-			add_reach(&points, est, stretch, LINE_REACH_S);
-		} else if (thin && is_short(est, stretch)) {
-			add_reach(&points, est, stretch, LONE_REACH_S);
+		} else {
+			add_dissents(&points, est, stretch, last->x, INFINITY);
+		}
+		/* Nothing is said of what lies behind the last burst of a session that goes on: it is still to come. */
+		if (closes && (thin ? is_short(est, stretch)
+				    : !est->is_live || span.end < est->stretch_count)) {
+			add_reach(&points, est, stretch, reach_behind(est, span));
 		}
 		if (points.failed) {
 			status = tdm_fail(err, TDM_ERR_NOMEM, "no memory for the knots");
@@ -305,19 +322,133 @@ enum tdm_status knots_emit(
 		}
 		status = points_put(est, stretch->kind, from, &points, timeline, err);
 	}
-	for (size_t s = 1; status == TDM_OK && s < est->stretch_count; s++) {
+	free(points.at);
+	return status;
+}
+
+static enum tdm_status put_doubts(const struct estimate *est, struct span span,
+	struct tdm_timeline *timeline, struct tdm_error *err)
+{
+	const struct window *window = &est->windows[est->stretches[span.first].first];
+	enum tdm_status status = TDM_OK;
+	size_t first;
+	const size_t count = dissent_between(est, window->run, -INFINITY, INFINITY, &first);
+
+	for (size_t s = span.first + 1; status == TDM_OK && s < span.end; s++) {
 		const struct stretch *stretch = &est->stretches[s];
 
-		if (!stretch->is_overlap) {
-			status = tdm_timeline_add_doubt(timeline,
-				place_guest(est, stretch->told_from),
-				place_guest(est, stretch->told_to), err);
-		}
+		status = tdm_timeline_add_doubt(timeline, place_guest(est, stretch->told_from),
+			place_guest(est, stretch->told_to), err);
 	}
-	for (size_t i = 0; status == TDM_OK && i < est->dissent_count && i < MAX_TOLD; i++) {
+	for (size_t i = first; status == TDM_OK && i < first + count && i < MAX_TOLD; i++) {
 		status = tdm_timeline_add_doubt(timeline, place_guest(est, est->dissents[i].from),
 			place_guest(est, est->dissents[i].to), err);
 	}
-	free(points.at);
+	return status;
+}
+
+static enum tdm_status put_span(const struct estimate *est, struct span span, bool thin,
+	struct tdm_timeline *timeline, struct tdm_error *err)
+{
+	const enum tdm_status status = put_stretches(est, span, thin, timeline, err);
+
+	return status == TDM_OK ? put_doubts(est, span, timeline, err) : status;
+}
+
+static struct span span_from(const struct estimate *est, size_t first)
+{
+	struct span span = { first, first + 1 };
+
+	while (span.end < est->stretch_count && !est->stretches[span.end].is_overlap) {
+		span.end++;
+	}
+	return span;
+}
+
+/* The readings that a run may have shown: it began and ended at some time in the pauses around it. */
+static void find_range(const struct estimate *est, struct span span, struct repeat_run *run)
+{
+	const struct stretch *last = &est->stretches[span.end - 1];
+	const struct window *window = &est->windows[last->first + last->count - 1];
+	const struct window *begin = &est->windows[est->stretches[span.first].first];
+
+	run->from = span.first ? place_guest(est, est->stretches[span.first].change)
+			       : place_guest(est, begin->x - LONE_REACH_NS);
+	run->until = place_guest(est, window->x + reach_behind(est, span)) + 1;
+}
+
+/* Did an earlier run show a reading of this one, as far as exchanges tell? */
+static bool is_repeated(const struct estimate *est, struct span span)
+{
+	const struct stretch *last = &est->stretches[span.end - 1];
+	const double from = est->windows[est->stretches[span.first].first].x;
+	const double to = est->windows[last->first + last->count - 1].x;
+
+	for (size_t s = 0; s < span.first; s++) {
+		const struct stretch *stretch = &est->stretches[s];
+
+		if (est->windows[stretch->first].x <= to &&
+			est->windows[stretch->first + stretch->count - 1].x >= from) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum tdm_status put_runs(
+	struct estimate *est, struct tdm_timeline *timeline, struct tdm_error *err)
+{
+	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
+	struct repeat_run *runs = calloc(REPEAT_MAX_RUNS, sizeof(*runs));
+	enum tdm_status status = runs ? TDM_OK : TDM_ERR_NOMEM;
+	struct span span = { 0 };
+	size_t count = 0;
+
+	while (status == TDM_OK && span.end < est->stretch_count) {
+		span = span_from(est, span.end);
+		if (count == REPEAT_MAX_RUNS) {
+			status = TDM_ERR_RANGE;
+			break;
+		}
+		est->quality.ambiguous |= is_repeated(est, span);
+		find_range(est, span, &runs[count]);
+		runs[count].timeline = tdm_timeline_create();
+		status = runs[count].timeline
+				 ? tdm_timeline_set_info(runs[count].timeline, &info, err)
+				 : TDM_ERR_NOMEM;
+		if (status == TDM_OK) {
+			status = put_span(est, span, true, runs[count].timeline, err);
+		}
+		count++;
+	}
+	if (status == TDM_OK) {
+		status = repeat_merge(runs, count, timeline, err);
+	} else if (status == TDM_ERR_RANGE && count == REPEAT_MAX_RUNS) {
+		tdm_fail(err, TDM_ERR_RANGE, "the guest's clock went back more than %d times",
+			REPEAT_MAX_RUNS - 1);
+	}
+	for (size_t r = 0; r < count; r++) {
+		tdm_timeline_destroy(runs[r].timeline);
+	}
+	free(runs);
+	return status;
+}
+
+/* Not thinned is live: all runs in the order of time. */
+enum tdm_status knots_emit(
+	struct estimate *est, bool thin, struct tdm_timeline *timeline, struct tdm_error *err)
+{
+	struct span span = span_from(est, 0);
+	enum tdm_status status;
+
+	if (thin && span.end < est->stretch_count) {
+		return put_runs(est, timeline, err);
+	}
+	status = put_span(est, span, thin, timeline, err);
+	while (status == TDM_OK && span.end < est->stretch_count) {
+		span = span_from(est, span.end);
+		est->quality.ambiguous |= is_repeated(est, span);
+		status = put_span(est, span, thin, timeline, err);
+	}
 	return status;
 }

@@ -329,7 +329,7 @@ static void place_all(struct estimate *est)
 
 /*
  * Where the units were not said (TSC ticks on one side), y would be as large as x: measure the rate instead. Only where most
- * bursts rule the nominal rate out: long and uneven ways look like a rate too.
+ * bursts rule the nominal rate out: long and uneven ways look like a rate too, and so does a pause between two bursts.
  */
 static void mend_ratio(struct estimate *est)
 {
@@ -337,7 +337,7 @@ static void mend_ratio(struct estimate *est)
 	const double odd = est->window_count >= 4 ? RATIO_ODD_MANY : RATIO_ODD_FEW;
 
 	if (fabs(est->slope) <= odd || est->off_pairs * 2 <= est->rate_pairs ||
-		est->window_count < 2 || ratio <= 0x1p-20 || ratio >= 0x1p20) {
+		est->window_count < (est->is_live ? 3 : 2) || ratio <= 0x1p-20 || ratio >= 0x1p20) {
 		return;
 	}
 	/* num and den stay below 2^62: 128-bit products of readings fit. */
@@ -374,6 +374,9 @@ enum tdm_status select_samples(struct estimate *est, struct tdm_error *err)
 		}
 		est->rate_center = est->slope;
 		est->rate_guess = est->slope;
+	} else if (fabs(est->slope) > RATE_CAP) {
+		/* A jump among few windows: inside a burst no clock runs like that. */
+		est->slope = 0;
 	}
 
 	if (!window_vote(est)) {

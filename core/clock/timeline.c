@@ -348,11 +348,13 @@ enum tdm_status tdm_timeline_invert(
 	const struct tdm_timeline *timeline, uint64_t host, uint64_t *guest)
 {
 	size_t end;
+	uint64_t edge_host = UINT64_MAX;
 
 	*guest = 0;
 	if (!timeline->piece_count) {
 		return TDM_ERR_RANGE;
 	}
+	*guest = UINT64_MAX;
 	for (size_t first = 0; first < timeline->piece_count; first = end) {
 		end = run_end(timeline, first);
 
@@ -361,9 +363,15 @@ enum tdm_status tdm_timeline_invert(
 		if (timeline_on_piece(&pieces[end - 1], piece_last(timeline, end - 1)) < host) {
 			continue;
 		}
-		if (timeline_on_piece(&pieces[first], pieces[first].from) > host) {
-			*guest = pieces[first].from;
-			return TDM_ERR_RANGE;
+		const uint64_t begin = timeline_on_piece(&pieces[first], pieces[first].from);
+
+		/* Where the guest's clock went back, a run of lower readings may be the later one. */
+		if (begin > host) {
+			if (begin < edge_host) {
+				edge_host = begin;
+				*guest = pieces[first].from;
+			}
+			continue;
 		}
 
 		size_t low = first;
@@ -383,7 +391,6 @@ enum tdm_status tdm_timeline_invert(
 			&pieces[low], host, pieces[low].from, piece_last(timeline, low));
 		return TDM_OK;
 	}
-	*guest = UINT64_MAX;
 	return TDM_ERR_RANGE;
 }
 

@@ -5,7 +5,10 @@
 #include <string.h>
 
 enum {
-	DEFAULT_RATE_PPB = 100
+	DEFAULT_RATE_PPB = 100,
+	MAX_MOVED =
+		1
+		<< 27, /* pieces, until what older runs told is let go: no file may take minutes */
 };
 
 #define NS_HZ        UINT64_C(1000000000)
@@ -167,8 +170,17 @@ enum tdm_status tdm_timeline_add_segment(struct tdm_timeline *timeline, enum tdm
 		return no_memory(err);
 	}
 	timeline->segments = segments;
-	segments[timeline->segment_count++] =
-		(struct segment){ .kind = kind, .from = from, .first_knot = timeline->knot_count };
+
+	struct segment made = { .kind = kind, .from = from, .first_knot = timeline->knot_count };
+
+	if (timeline->segment_count) {
+		const struct segment *last = &segments[timeline->segment_count - 1];
+
+		made.run = last->run +
+			   (kind == TDM_SEGMENT_EPOCH &&
+				   from <= timeline->knots[timeline->knot_count - 1].guest);
+	}
+	segments[timeline->segment_count++] = made;
 	return TDM_OK;
 }
 
@@ -182,6 +194,81 @@ static void set_line(struct piece *piece, const struct tdm_knot *at, uint64_t ru
 	piece->rest = rise % run;
 	piece->part = (uint64_t)(((tdm_u128)piece->rest << 64) / run);
 	piece->reach = UINT64_MAX / (piece->whole + 1);
+}
+
+static uint32_t run_of(const struct tdm_timeline *timeline, const struct piece *piece)
+{
+	return timeline->segments[piece->segment].run;
+}
+
+/* Index of the first piece that begins at a reading or behind. */
+static size_t pieces_before(const struct tdm_timeline *timeline, uint64_t from)
+{
+	size_t low = 0;
+	size_t high = timeline->piece_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (timeline->pieces[middle].from < from) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+/* The greatest reading with a knot in the run that a piece belongs to, as far as it lies to the right. */
+static uint64_t last_known(const struct tdm_timeline *timeline, size_t at)
+{
+	const uint32_t run = run_of(timeline, &timeline->pieces[at]);
+
+	while (at + 1 < timeline->piece_count &&
+		run_of(timeline, &timeline->pieces[at + 1]) == run) {
+		at++;
+	}
+
+	const struct segment *segment = &timeline->segments[timeline->pieces[at].segment];
+
+	return timeline->knots[segment->first_knot + segment->knot_count - 1].guest;
+}
+
+/*
+ * Puts a piece in its place. Of an older run of the clock all that lies to its right goes as soon as the new run shows its
+ * readings again; a run whose readings lie beyond stays as it is.
+ */
+static void place_piece(struct tdm_timeline *timeline, struct piece piece, uint64_t reach)
+{
+	struct piece *pieces = timeline->pieces;
+	const uint32_t own = run_of(timeline, &piece);
+	const size_t at = pieces_before(timeline, piece.from);
+	size_t end = at;
+	uint32_t met = own;
+
+	if (at && run_of(timeline, &pieces[at - 1]) != own &&
+		piece.from <= last_known(timeline, at - 1)) {
+		met = run_of(timeline, &pieces[at - 1]);
+	}
+	while (end < timeline->piece_count) {
+		const uint32_t run = run_of(timeline, &pieces[end]);
+
+		if (run != own && run != met && pieces[end].from > reach &&
+			timeline->moved < MAX_MOVED) {
+			break;
+		}
+		met = run != own ? run : met;
+		end++;
+	}
+	timeline->info.ambiguous |= met != own;
+	if (at) {
+		pieces[at - 1].until = piece.from - 1;
+	}
+	piece.until = end < timeline->piece_count ? pieces[end].from - 1 : UINT64_MAX;
+	timeline->moved += timeline->piece_count - end;
+	memmove(&pieces[at + 1], &pieces[end], (timeline->piece_count - end) * sizeof(*pieces));
+	timeline->piece_count += at + 1 - end;
+	pieces[at] = piece;
 }
 
 /* Takes up the line that ends (or, for a segment's first knot, begins) in the knot added last. */
@@ -198,10 +285,11 @@ static enum tdm_status add_piece(struct tdm_timeline *timeline, const struct tdm
 	timeline->pieces = pieces;
 
 	struct piece piece = { .segment = number, .knot = timeline->knot_count };
+	const bool is_first = segment->knot_count <= 1;
 
 	if (!segment->knot_count) {
 		set_line(&piece, knot, timeline->info.guest_unit_hz, timeline->info.host_unit_hz);
-		piece.from = number ? segment->from : 0;
+		piece.from = segment->from;
 	} else {
 		const struct tdm_knot *before = &timeline->knots[timeline->knot_count - 1];
 
@@ -209,19 +297,25 @@ static enum tdm_status add_piece(struct tdm_timeline *timeline, const struct tdm
 		set_line(&piece, before, knot->guest - before->guest, knot->host - before->host);
 		piece.from = before->guest;
 		/* The segment's first line also goes on to the left. */
-		if (segment->knot_count == 1 || piece.from < segment->from) {
-			piece.from = number ? segment->from : 0;
+		if (is_first || piece.from < segment->from) {
+			piece.from = segment->from;
 		}
 	}
-	/* What begins behind is replaced: a shorter line of the same segment, or readings that an epoch shows again. */
-	while (timeline->piece_count && pieces[timeline->piece_count - 1].from >= piece.from) {
-		timeline->piece_count--;
+	/* What is below all segments belongs to the lowest. */
+	if (is_first && timeline->piece_count) {
+		struct piece *lowest = &pieces[0];
+		const uint64_t lowest_from = timeline->segments[lowest->segment].from;
+
+		if (segment->from < lowest_from) {
+			lowest->from = lowest_from;
+		}
+		if (segment->from <= lowest_from) {
+			piece.from = 0;
+		}
+	} else if (is_first) {
+		piece.from = 0;
 	}
-	if (timeline->piece_count) {
-		pieces[timeline->piece_count - 1].until = piece.from - 1;
-	}
-	piece.until = UINT64_MAX;
-	pieces[timeline->piece_count++] = piece;
+	place_piece(timeline, piece, knot->guest);
 	return TDM_OK;
 }
 
@@ -258,10 +352,6 @@ enum tdm_status timeline_append_knot(
 	if (add_piece(timeline, knot) != TDM_OK) {
 		return no_memory(err);
 	}
-	if (segment->kind == TDM_SEGMENT_EPOCH && timeline->knot_count && !segment->knot_count &&
-		segment->from <= timeline->last_guest) {
-		timeline->info.ambiguous = true;
-	}
 	knots[timeline->knot_count++] = *knot;
 	segment->knot_count++;
 	if (knot->guest > timeline->last_guest) {
@@ -279,6 +369,24 @@ enum tdm_status tdm_timeline_add_knot(
 			knot->guest);
 	}
 	return timeline_append_knot(timeline, knot, err);
+}
+
+static bool begins_epoch(const struct tdm_timeline *timeline, uint64_t from)
+{
+	size_t low = 0;
+	size_t high = timeline->segment_count;
+
+	while (high - low > 1) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (timeline->segments[middle].from <= from) {
+			low = middle;
+		} else {
+			high = middle;
+		}
+	}
+	return high && timeline->segments[low].from == from && timeline->segments[low].knot_count &&
+	       (low == 0 || timeline->segments[low].kind == TDM_SEGMENT_EPOCH);
 }
 
 enum tdm_status tdm_timeline_add_doubt(
@@ -301,6 +409,8 @@ enum tdm_status tdm_timeline_add_doubt(
 	}
 	timeline->doubts = doubts;
 	doubts[timeline->doubt_count++] = (struct doubt){ from, to };
+	/* Doubt that begins with an epoch: not the place of a break, but readings that were shown more than once. */
+	timeline->info.ambiguous |= from < to && begins_epoch(timeline, from);
 	return TDM_OK;
 }
 

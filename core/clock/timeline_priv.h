@@ -11,6 +11,7 @@
 struct segment {
 	enum tdm_segment_kind kind;
 	uint64_t from;
+	uint32_t run; /* how often the guest's clock went back before it */
 	size_t first_knot, knot_count;
 };
 
@@ -62,6 +63,7 @@ struct tdm_timeline {
 	size_t knot_count, knot_room;
 	struct piece *pieces;
 	size_t piece_count, piece_room;
+	size_t moved; /* pieces, to make room for those of a clock that went back */
 	struct doubt *doubts;
 	size_t doubt_count, doubt_room;
 	struct cpu_offset *cpus; /* by number */

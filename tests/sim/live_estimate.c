@@ -3,11 +3,25 @@
  * live_estimate IN.exchanges OUT.corrections - what a corrections service would have sent while the log was made.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <tandem/estimate.h>
 #include <tandem/text.h>
 
 /* A pause that ends a burst. */
 #define BURST_GAP_NS UINT64_C(20000000)
+
+/* Lines of a log may stand in any order; a session has them in its own. */
+static int compare_records(const void *a, const void *b)
+{
+	const struct tdm_exchange_record *left = a;
+	const struct tdm_exchange_record *right = b;
+
+	if (left->seq != right->seq) {
+		return left->seq < right->seq ? -1 : 1;
+	}
+	return (left->trace.host_sent > right->trace.host_sent) -
+	       (left->trace.host_sent < right->trace.host_sent);
+}
 
 int main(int argc, char **argv)
 {
@@ -24,10 +38,18 @@ int main(int argc, char **argv)
 	}
 
 	const struct tdm_exchange_log_info info = tdm_exchange_log_get_info(log);
-	const struct tdm_exchange_record *records = tdm_exchange_log_records(log, &count);
+	const struct tdm_exchange_record *logged = tdm_exchange_log_records(log, &count);
+	struct tdm_exchange_record *records = malloc((count + 1) * sizeof(*records));
 	const struct tdm_epoch_record *epochs = tdm_exchange_log_epochs(log, &epoch_count);
 	struct tdm_estimator *estimator = tdm_estimator_create(&info);
-	enum tdm_status status = estimator ? TDM_OK : TDM_ERR_NOMEM;
+	enum tdm_status status = estimator && records ? TDM_OK : TDM_ERR_NOMEM;
+
+	for (size_t i = 0; status == TDM_OK && i < count; i++) {
+		records[i] = logged[i];
+	}
+	if (status == TDM_OK) {
+		qsort(records, count, sizeof(*records), compare_records);
+	}
 
 	for (size_t i = 0; status == TDM_OK && i < count; i++) {
 		while (next_epoch < epoch_count &&
@@ -54,6 +76,7 @@ int main(int argc, char **argv)
 	if (status != TDM_OK) {
 		fprintf(stderr, "%s\n", err.text);
 	}
+	free(records);
 	tdm_estimator_destroy(estimator);
 	tdm_exchange_log_destroy(log);
 	tdm_buffer_release(&lines);

@@ -273,6 +273,73 @@ static void a_restored_snapshot_begins_an_epoch_and_is_ambiguous(void **state)
 	tdm_exchange_log_destroy(log);
 }
 
+/* Is the truth inside the bound at readings of a session as add_session() makes them? */
+static void check_covered(
+	const struct tdm_timeline *timeline, uint64_t host, uint64_t host0, uint64_t guest0)
+{
+	const uint64_t guest = guest0 + (host - host0) + (host - host0) / 200000;
+	const uint64_t said = tdm_timeline_apply(timeline, guest, UINT32_MAX, NULL);
+	uint64_t minus;
+	uint64_t plus;
+
+	tdm_timeline_bound(timeline, guest, UINT32_MAX, &minus, &plus);
+	assert_in_range(host, said - minus, said + plus);
+}
+
+static void where_readings_repeat_the_bound_covers_all_that_showed_them(void **state)
+{
+	struct tdm_exchange_log *log = new_log();
+	struct tdm_quality quality;
+	struct tdm_error err;
+
+	(void)state;
+	add_session(log, 60, 100 * S, 500 * S, 0);
+	add_session(log, 60, 170 * S, 540 * S, 5000);
+
+	struct tdm_timeline *timeline = estimate(log, &quality);
+	struct tdm_buffer text = { 0 };
+	struct tdm_timeline *read = NULL;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		check_covered(timeline, (100 + i) * S, 100 * S, 500 * S);
+		check_covered(timeline, (170 + i) * S, 170 * S, 540 * S);
+	}
+	/* The file tells it as well. */
+	assert_int_equal(tdm_timeline_write(timeline, &text), TDM_OK);
+	assert_int_equal(
+		tdm_timeline_parse("it", (const char *)text.bytes, text.size, &read, &err), TDM_OK);
+	assert_true(tdm_timeline_get_info(read).ambiguous);
+	tdm_timeline_destroy(read);
+	tdm_buffer_release(&text);
+	tdm_timeline_destroy(timeline);
+	tdm_exchange_log_destroy(log);
+}
+
+static void a_restarted_guest_has_a_segment_for_each_run_in_the_order_of_readings(void **state)
+{
+	struct tdm_exchange_log *log = new_log();
+	struct tdm_quality quality;
+
+	(void)state;
+	add_session(log, 60, 100 * S, 5000 * S, 0);
+	add_session(log, 60, 180 * S, 3 * S, 5000);
+
+	struct tdm_timeline *timeline = estimate(log, &quality);
+
+	assert_false(quality.ambiguous);
+	assert_false(tdm_timeline_get_info(timeline).ambiguous);
+	assert_int_equal(tdm_timeline_get_info(timeline).segment_count, 2);
+	assert_int_equal(tdm_timeline_segment(timeline, 0).kind, TDM_SEGMENT_START);
+	assert_in_range(tdm_timeline_segment(timeline, 0).from, 0, 3 * S);
+	assert_int_equal(tdm_timeline_segment(timeline, 1).kind, TDM_SEGMENT_EPOCH);
+	for (uint64_t i = 0; i < 59; i++) {
+		check_at(timeline, (100 + i) * S, 100 * S, 5000 * S, 100);
+		check_at(timeline, (180 + i) * S, 180 * S, 3 * S, 100);
+	}
+	tdm_timeline_destroy(timeline);
+	tdm_exchange_log_destroy(log);
+}
+
 static void the_guest_s_own_mark_says_where_an_epoch_begins(void **state)
 {
 	struct tdm_exchange_log *log = new_log();
@@ -345,6 +412,9 @@ int main(void)
 		cmocka_unit_test(marked_samples_serve_the_bound_and_never_the_estimate),
 		cmocka_unit_test(the_order_of_records_does_not_matter),
 		cmocka_unit_test(a_restored_snapshot_begins_an_epoch_and_is_ambiguous),
+		cmocka_unit_test(where_readings_repeat_the_bound_covers_all_that_showed_them),
+		cmocka_unit_test(
+			a_restarted_guest_has_a_segment_for_each_run_in_the_order_of_readings),
 		cmocka_unit_test(the_guest_s_own_mark_says_where_an_epoch_begins),
 		cmocka_unit_test(what_the_log_says_of_itself_is_passed_on),
 		cmocka_unit_test(a_peer_with_delayed_acknowledgements_is_recognised),

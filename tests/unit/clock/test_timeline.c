@@ -382,6 +382,36 @@ static void a_later_epoch_wins_where_readings_repeat(void **state)
 	tdm_timeline_destroy(timeline);
 }
 
+static void a_clock_that_began_anew_leaves_what_was_before(void **state)
+{
+	struct tdm_timeline *timeline = paused();
+	const struct tdm_knot anew[] = { { 100, 30000, 1, 1 }, { 400, 30300, 1, 1 },
+		{ 1200, 31100, 1, 1 } };
+	uint64_t guest;
+
+	(void)state;
+	assert_int_equal(tdm_timeline_add_segment(timeline, TDM_SEGMENT_EPOCH, 90, NULL), TDM_OK);
+	assert_int_equal(tdm_timeline_add_knot(timeline, &anew[0], NULL), TDM_OK);
+	assert_int_equal(tdm_timeline_add_knot(timeline, &anew[1], NULL), TDM_OK);
+	/* Each reading by the run that showed it; below all of them by the lowest. */
+	assert_int_equal(tdm_timeline_apply(timeline, 50, UINT32_MAX, NULL), 29950);
+	assert_int_equal(tdm_timeline_apply(timeline, 300, UINT32_MAX, NULL), 30200);
+	assert_int_equal(tdm_timeline_apply(timeline, 900, UINT32_MAX, NULL), 30800);
+	assert_int_equal(tdm_timeline_apply(timeline, 1500, UINT32_MAX, NULL), 1600);
+	assert_int_equal(tdm_timeline_apply(timeline, 2500, UINT32_MAX, NULL), 9500);
+	assert_false(tdm_timeline_get_info(timeline).ambiguous);
+	/* The later time has the lower readings. */
+	assert_int_equal(tdm_timeline_invert(timeline, 1600, &guest), TDM_OK);
+	assert_int_equal(guest, 1500);
+	assert_int_equal(tdm_timeline_invert(timeline, 30200, &guest), TDM_OK);
+	assert_int_equal(guest, 300);
+	/* It goes on until it shows readings of the run before again: then that one is gone. */
+	assert_int_equal(tdm_timeline_add_knot(timeline, &anew[2], NULL), TDM_OK);
+	assert_true(tdm_timeline_get_info(timeline).ambiguous);
+	assert_int_equal(tdm_timeline_apply(timeline, 1500, UINT32_MAX, NULL), 31400);
+	tdm_timeline_destroy(timeline);
+}
+
 static void a_hint_from_elsewhere_does_no_harm(void **state)
 {
 	struct tdm_timeline *timeline = paused();
@@ -411,6 +441,7 @@ int main(void)
 		cmocka_unit_test(a_lone_knot_goes_on_at_the_nominal_rate),
 		cmocka_unit_test(a_cpu_offset_comes_before_everything_else),
 		cmocka_unit_test(a_later_epoch_wins_where_readings_repeat),
+		cmocka_unit_test(a_clock_that_began_anew_leaves_what_was_before),
 		cmocka_unit_test(a_hint_from_elsewhere_does_no_harm),
 	};
 
