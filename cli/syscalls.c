@@ -500,6 +500,7 @@ static int run(struct job *job, struct cli_command *command)
 		return cli_failed(command, &err);
 	}
 	tell_viewer(command, job);
+	syscalls_tell_unfollowed(job->options.command[0], &command->log);
 	if (run_command_release(&job->run, job->options.command[0], &err) != TDM_OK) {
 		cli_failed(command, &err);
 		return 127; /* as shells say it */

@@ -104,6 +104,9 @@ static inline bool syscalls_choice_has(const struct syscalls_choice *choice, uns
 /* LTTng's name of a number that has typed events, else NULL. */
 const char *syscalls_typed_name(unsigned int nr);
 
+/** Warns when the command itself cannot be recorded: statically linked, set-user-ID and the like. */
+void syscalls_tell_unfollowed(const char *command, const struct tdm_log *log);
+
 /** Starts a daemon of our own where none answers. @p scratch is a folder of ours for its files. */
 enum tdm_status syscalls_daemon_need(struct syscalls_session *session, const char *scratch,
 	const struct tdm_log *log, struct tdm_error *err);

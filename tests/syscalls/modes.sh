@@ -30,6 +30,23 @@ nothing_lost
 options=
 echo "wrap mode: announced, calls through symbols seen"
 
+# A policy that lets no written memory become executable: the wrappers instead, by itself, said in words.
+if "$work/no_exec" true; then
+	rm -rf "$trace"
+	(cd "$work/home" && as_user timeout 100 "$work/no_exec" "$tandem" syscalls -o "$trace" -- "$work/workload" count 100) 2>"$work/err"
+	[ $? = 0 ] || fail "where mprotect is refused: $(cat "$work/err")"
+	grep -c 'Code cannot be changed here' "$work/err" | grep -qx 1 || fail "the fallback is not said once: $(cat "$work/err")"
+	"$here/counts" "$trace" | grep -qx 'getuid 10[0-9]' || fail "the fallback: $("$here/counts" "$trace")"
+	# Asked for the patching way all the same, or inside a sandbox of the command's own: it runs, unrecorded, and that is said.
+	rm -rf "$trace"
+	(cd "$work/home" && as_user timeout 100 "$work/no_exec" "$tandem" syscalls --mode patch -o "$trace" -- bash -c 'exit 9') 2>"$work/err"
+	[ $? = 9 ] && grep -q "libc's code cannot be changed here, the program runs unrecorded" "$work/err" ||
+		fail "--mode patch where mprotect is refused: $(cat "$work/err")"
+	record "$trace" bash -c '"$@"; exit $(($? + 1))' bash "$work/no_exec" bash -c 'exit 9'
+	[ "$status" = 10 ] && grep -q 'runs unrecorded' "$work/said" || fail "a sandbox of the command's own: status $status: $(cat "$work/err")"
+	echo "mprotect refused: wrappers take over, a sandboxed child runs unrecorded, each said"
+fi
+
 # declined PATTERN COMMAND...: runs as without us, and is said once.
 declined() {
 	local pattern=$1
@@ -38,6 +55,13 @@ declined() {
 	[ "$status" = 4 ] || fail "$*: status $status: $(cat "$work/err")"
 	grep -c "$pattern" "$work/said" | grep -qx 1 || fail "$*: not said once: $(cat "$work/err")"
 	babeltrace2 "$trace" | grep 'tandem:declined' >/dev/null || fail "$*: not in the trace"
+	# As the command itself, where nothing of ours runs before it; and complete mode, which ends at exec, says the same.
+	for options in "" --complete; do
+		record "$trace" "$@"
+		[ "$status" = 0 ] || fail "$* as the command $options: status $status: $(cat "$work/err")"
+		grep -c "$pattern" "$work/said" | grep -qx 1 || fail "$* as the command $options: not said once: $(cat "$work/err")"
+	done
+	options=
 }
 if command -v busybox >/dev/null && file -L "$(command -v busybox)" 2>/dev/null | grep -q 'statically' || [ -x /bin/busybox ]; then
 	declined 'busybox: statically linked' busybox true
