@@ -188,6 +188,20 @@ bool tdm_dispatch_guard(struct tdm_frame *frame)
 		frame->ret = 0;
 		return true;
 	}
+	if (frame->nr == __NR_rt_sigaction && frame->args[1] && frame->args[3] == 8 &&
+		tdm_user_readable(frame->args[1]) &&
+		tdm_user_readable(frame->args[1] + sizeof(struct kernel_sigaction) - 8)) {
+		/* Nor may its handlers run with SIGSYS blocked: Go's block everything. */
+		struct kernel_sigaction action;
+
+		memcpy(&action, (const void *)(uintptr_t)frame->args[1], sizeof(action));
+		if (action.mask >> (SIGSYS - 1) & 1) {
+			action.mask &= ~(UINT64_C(1) << (SIGSYS - 1));
+			frame->ret = tdm_raw(__NR_rt_sigaction, (long)frame->args[0],
+				(long)(intptr_t)&action, (long)frame->args[2], 8, 0, 0);
+			return true;
+		}
+	}
 	if (frame->nr == __NR_rt_sigprocmask && frame->args[0] != SIG_UNBLOCK && frame->args[1] &&
 		frame->args[3] == 8 && tdm_user_readable(frame->args[1])) {
 		/* A thread that blocks SIGSYS dies at its next dispatched call. */

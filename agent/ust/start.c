@@ -50,6 +50,54 @@ static uint32_t find_cancel_word(void)
 	return matches == 1 ? found : 0;
 }
 
+/*
+ * Go's code runs on stacks of 2 KiB that no signal handler of C's may use. The linker leaves a note with
+ * the build's identity in every Go program, those with libc too.
+ */
+static int note_go(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const char *at = (const char *)(uintptr_t)(info->dlpi_addr + ph->p_vaddr);
+
+		for (size_t left = ph->p_type == PT_NOTE ? ph->p_memsz : 0;
+			left >= sizeof(ElfW(Nhdr));) {
+			ElfW(Nhdr) note;
+
+			memcpy(&note, at, sizeof(note));
+
+			const size_t name_bytes = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+			const size_t bytes = sizeof(note) + name_bytes +
+					     (((size_t)note.n_descsz + 3) & ~(size_t)3);
+
+			if (bytes > left) {
+				break;
+			}
+			if (note.n_namesz == 4 && memcmp(at + sizeof(note), "Go\0", 4) == 0) {
+				*(bool *)data = true;
+			}
+			at += bytes;
+			left -= bytes;
+		}
+	}
+	return 1; /* the first object is the program */
+}
+
+static void start_complete(void)
+{
+	bool is_go = false;
+
+	dl_iterate_phdr(note_go, &is_go);
+	if (is_go) {
+		tdm_say("complete mode is not possible in a Go program, only libc's calls are seen",
+			program_invocation_short_name, "its stacks are too small for a handler");
+	} else if (tdm_dispatch_start() != 0) {
+		tdm_say("the complete mode is not possible here", NULL,
+			"this kernel has no Syscall User Dispatch");
+	}
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	struct tdm_thread *thread = &tdm_thread;
@@ -90,9 +138,8 @@ __attribute__((constructor)) static void start(void)
 	tdm_waiting_replay();
 	thread->state = TDM_THREAD_READY;
 	thread->excluded_depth--;
-	if (wanted && *wanted == '1' && tdm_dispatch_start() != 0) {
-		tdm_say("the complete mode is not possible here", NULL,
-			"this kernel has no Syscall User Dispatch");
+	if (wanted && *wanted == '1') {
+		start_complete();
 	}
 	errno = saved_errno;
 }

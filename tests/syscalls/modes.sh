@@ -20,6 +20,35 @@ for case in "sigsys 20" "threads 2" "spawns 1" "badptr 3" "restart 1"; do
 	[ "$status" = 0 ] || fail "complete mode, $case: status $status: $(cat "$work/err")"
 	nothing_lost
 done
+# Handlers that run with all signals blocked make calls, too: with SIGSYS blocked the kernel would end the program.
+cat >"$work/blocked.c" <<'EOF'
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static void handler(int number)
+{
+	long ret;
+	(void)number;
+	for (int i = 0; i < 3; i++) {
+		__asm__ volatile("syscall" : "=a"(ret) : "0"(110L) : "rcx", "r11", "memory");
+	}
+}
+int main(void)
+{
+	struct sigaction action = { .sa_handler = handler };
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	puts("alive");
+	return 4;
+}
+EOF
+gcc -O1 -o "$work/blocked" "$work/blocked.c" || fail "compiling"
+chmod a+rx "$work/blocked"
+record "$trace" "$work/blocked"
+[ "$status" = 4 ] && grep -qx alive "$work/out" || fail "complete mode, all signals blocked in a handler: status $status: $(cat "$work/err")"
+"$here/counts" "$trace" >"$work/counts"
+grep -qx 'getppid 3' "$work/counts" || fail "complete mode, all signals blocked in a handler: $(cat "$work/counts")"
 echo "complete mode: inline assembly seen; own SIGSYS handler, threads, spawn, restarts work"
 
 options="--mode wrap"
