@@ -53,6 +53,10 @@ static bool add_component(bt_graph *graph, struct view_component *wanted, const 
 {
 	bool added = false;
 
+	/* The muxer logs addresses in memory, of what others say in words. */
+	if (strcmp(wanted->plugin, "utils") == 0 && strcmp(wanted->class, "muxer") == 0) {
+		level = BT_LOGGING_LEVEL_NONE;
+	}
 	if (wanted->kind == VIEW_SOURCE) {
 		const bt_component_class_source *const class =
 			bt_plugin_borrow_source_component_class_by_name_const(
@@ -156,6 +160,23 @@ static bool connect(bt_graph *graph, const struct view_component *from,
 	return true;
 }
 
+static bool is_of_muxer(const bt_error_cause *cause)
+{
+	const char *plugin = NULL;
+
+	switch (bt_error_cause_get_actor_type(cause)) {
+	case BT_ERROR_CAUSE_ACTOR_TYPE_COMPONENT:
+		plugin = bt_error_cause_component_actor_get_plugin_name(cause);
+		break;
+	case BT_ERROR_CAUSE_ACTOR_TYPE_MESSAGE_ITERATOR:
+		plugin = bt_error_cause_message_iterator_actor_get_plugin_name(cause);
+		break;
+	default:
+		break;
+	}
+	return plugin && strcmp(plugin, "utils") == 0;
+}
+
 /* babeltrace2 lists causes from the innermost out; the user needs the innermost one that is ours most. */
 static void print_causes(const char *program)
 {
@@ -168,8 +189,8 @@ static void print_causes(const char *program)
 		const bt_error_cause *const cause = bt_error_borrow_cause_by_index(error, i);
 		const bt_error_cause_actor_type actor = bt_error_cause_get_actor_type(cause);
 
-		/* What the library itself adds names its functions, not the user's files. */
-		if (actor != BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN || i == 0) {
+		/* What the library and its muxer add names their functions, not the user's files. */
+		if (i == 0 || (actor != BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN && !is_of_muxer(cause))) {
 			fprintf(stderr, "%s: error: %s\n", program,
 				bt_error_cause_get_message(cause));
 		}

@@ -168,5 +168,18 @@ def an_offset_by_hand_moves_any_guest(directory):
         assert done.code in (1, 2) and words in done.err and not done.out, done
 
 
-main([an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+def a_fault_is_told_in_words_alone(directory):
+    maker = Maker()
+    maker.format("sched", "sched_switch", 300, SWITCH)
+    maker.format("odd", "again", 300, [("int x", 8, 4, 1)])
+    maker.add_cpu(0, [(1000, maker.record(300, 1, switch_body(maker, ("a", 1), ("b", 2))))])
+    path = os.path.join(directory, "twice.dat")
+    maker.write(path)
+    done = run(TANDEM, "view", path)
+    assert done.code == 3 and len(done.out.splitlines()) == 1, done
+    said = done.err.splitlines()
+    assert len(said) == 2 and "ID 300" in said[0] and "everything else was delivered" in said[1], said
+
+
+main([a_fault_is_told_in_words_alone, an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
       a_folder_of_perf_record_threads_is_viewed])
