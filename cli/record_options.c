@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "record_options.h"
 #include "guest_address.h"
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +169,10 @@ static int parse_own(struct record_options *options, struct cli_command *command
 	case OPT_PID:
 		if (!parse_number(optarg, 1, 1 << 22, &number)) {
 			return cli_usage_fault(command, "--pid \"%s\" is no process id", optarg);
+		}
+		/* It would record nothing, until somebody wonders. */
+		if (kill((pid_t)number, 0) != 0 && errno == ESRCH) {
+			return cli_usage_fault(command, "--pid %s: no such process", optarg);
 		}
 		return add_pid(options, (int32_t)number) ? -1 : TDM_EXIT_FAILED;
 	case OPT_PLAIN_DATA:

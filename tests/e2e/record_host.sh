@@ -53,6 +53,11 @@ status=0
 "$tandem" record -o "$work/c" -e nosuchevent -- true 2>"$work/err" || status=$?
 [ "$status" = 1 ] && grep -q nosuchevent "$work/err" || fail "an unknown event was not named"
 [ ! -e "$work/c/host.dat" ] || fail "a file of nothing"
+true &
+wait $!
+status=0
+"$tandem" record -o "$work/gone" -e sched --pid $! 2>"$work/err" </dev/null || status=$?
+[ "$status" = 2 ] && grep -q "no such process" "$work/err" || fail "a process that is gone was waited for"
 
 # 4. Full disk: what fitted is complete and opens; status 3.
 mkdir "$work/small"
