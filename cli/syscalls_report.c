@@ -143,7 +143,9 @@ static uint64_t number(const bt_field *payload, const char *name)
 static struct image *image_of(struct work *work, int64_t vpid, uint64_t id)
 {
 	for (size_t i = work->image_count; i-- > 0;) {
-		if (work->images[i].id == id && work->images[i].vpid == vpid) {
+		/* A trace without the process's number has 0 for all; the log has it. */
+		if (work->images[i].id == id &&
+			(work->images[i].vpid == vpid || work->images[i].vpid == 0)) {
 			return &work->images[i];
 		}
 	}

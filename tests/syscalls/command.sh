@@ -28,6 +28,15 @@ options="--filter nonsense"
 record "$trace" true
 [ "$status" = 2 ] || fail "an unknown call is no usage fault"
 
+# Without the process's number in the events, what the trace says and what the programs said is still the same thing.
+sed '/<contexts>/,/<\/contexts>/d' "$stage/sessions/tandem-syscalls.lttng" >"$work/bare.lttng"
+chmod a+r "$work/bare.lttng"
+options="--profile $work/bare.lttng"
+record "$trace" bash -c "$work/workload count 1000; $work/workload count 500; exit 3"
+[ "$status" = 3 ] || fail "without contexts: status $status"
+nothing_lost
+[ "$(sed -n 's/^\([0-9]*\) system calls.*/\1/p' "$work/said")" -lt 3000 ] || fail "without contexts calls count twice: $(cat "$work/said")"
+
 options="--profile tandem-syscalls-flight"
 record "$trace" ls /
 "$here/counts" "$trace" | grep -q '^openat' || fail "the flight recorder left no snapshot"
