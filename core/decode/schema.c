@@ -83,6 +83,21 @@ static void open_kernel_stack(struct tdm_event_class *event_class)
 	}
 }
 
+/* What a program writes to trace_marker_raw is bytes, not text, though it is declared as "char buf[]". */
+static void make_raw_data_bytes(struct tdm_event_class *event_class)
+{
+	if (strcmp(event_class->system, "ftrace") != 0 ||
+		strcmp(event_class->name, "raw_data") != 0 || !event_class->field_count) {
+		return;
+	}
+
+	struct tdm_field *last = &event_class->fields[event_class->field_count - 1];
+
+	if (last->kind == TDM_FIELD_TEXT && last->place == TDM_PLACE_TRAILING) {
+		last->kind = TDM_FIELD_UNSIGNED;
+	}
+}
+
 enum tdm_status tdm_schema_add(struct tdm_schema *schema, const char *system, const char *text,
 	size_t text_bytes, struct tdm_error *err)
 {
@@ -115,6 +130,7 @@ enum tdm_status tdm_schema_add(struct tdm_schema *schema, const char *system, co
 	}
 	*added = parsed;
 	open_kernel_stack(added);
+	make_raw_data_bytes(added);
 	schema->by_id[parsed.id] = added;
 	schema->in_order[schema->count++] = added;
 	if (schema->pid_offset == UINT16_MAX) {

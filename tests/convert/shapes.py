@@ -191,6 +191,18 @@ def records_of_a_page_of_text_that_grows_fit_their_packets(directory):
     check_ctf(trace)
 
 
+def raw_markers_are_bytes_with_all_their_zeros(directory):
+    maker = Maker()
+    maker.format("ftrace", "raw_data", 16, [("unsigned int id", 8, 4, 0), ("char buf[]", 12, 0, 1)])
+    maker.add_cpu(0, [(1, maker.record(16, 7, struct.pack("<I", 9) + b"\1\0\xff\0\0\2\0\3"))])
+    trace, _ = made(directory, maker)
+    (event,) = only(events(trace), "raw_data")
+    assert event.fields["id"] == 9 and event.fields["buf"] == [1, 0, 255, 0, 0, 2, 0, 3], event.fields
+    shown = run("babeltrace2", os.path.join(directory, "in.dat")).out
+    assert "[2] = 255" in shown and "[7] = 3" in shown, shown
+    check_ctf(trace)
+
+
 def lttng_has_its_names_and_values(directory):
     maker = Maker()
     maker.format("sched", "sched_switch", 300, SWITCH)
