@@ -8,7 +8,7 @@ enum {
 /* The plain form, for distances that the fast one does not reach. */
 static uint64_t slow_quotient(uint64_t distance, const struct piece *piece, uint64_t *remainder)
 {
-	const tdm_u128 product = (tdm_u128)distance * piece->rise;
+	const tdm_u128 product = (tdm_u128)distance * piece_rise(piece);
 	const tdm_u128 quotient = product / piece->run;
 
 	*remainder = (uint64_t)(product % piece->run);
@@ -35,7 +35,16 @@ static inline uint64_t on_piece(const struct piece *piece, uint64_t guest)
 {
 	uint64_t remainder;
 
-	if (__builtin_expect(guest >= piece->guest, 1)) {
+	const uint64_t distance = guest - piece->guest;
+
+	if (__builtin_expect(distance <= piece->near_reach && guest >= piece->guest, 1)) {
+		const uint64_t rise =
+			distance * piece->whole + tdm_mul_shift(distance, piece->near, 64);
+		const uint64_t host = piece->host + rise;
+
+		return host < rise ? UINT64_MAX : host;
+	}
+	if (guest >= piece->guest) {
 		const uint64_t rise = quotient(guest - piece->guest, piece, &remainder);
 		const uint64_t host = piece->host + rise;
 
@@ -302,11 +311,13 @@ static uint64_t invert_piece(
 	}
 	/* The value rises between first and last, so rise is not 0. */
 	if (host >= piece->host) {
-		const uint64_t distance = mul_div_ceil(host - piece->host, piece->run, piece->rise);
+		const uint64_t distance =
+			mul_div_ceil(host - piece->host, piece->run, piece_rise(piece));
 
 		guest = distance > UINT64_MAX - piece->guest ? UINT64_MAX : piece->guest + distance;
 	} else {
-		const tdm_u128 distance = (tdm_u128)(piece->host - host) * piece->run / piece->rise;
+		const tdm_u128 distance =
+			(tdm_u128)(piece->host - host) * piece->run / piece_rise(piece);
 
 		guest = distance > piece->guest ? 0 : piece->guest - (uint64_t)distance;
 	}
@@ -419,7 +430,7 @@ bool tdm_timeline_is_constant(const struct tdm_timeline *timeline, int64_t *offs
 		return false;
 	}
 	for (size_t i = 0; i < timeline->piece_count; i++) {
-		if (timeline->pieces[i].rise != timeline->pieces[i].run) {
+		if (piece_rise(&timeline->pieces[i]) != timeline->pieces[i].run) {
 			return false;
 		}
 	}

@@ -189,11 +189,22 @@ static void set_line(struct piece *piece, const struct tdm_knot *at, uint64_t ru
 	piece->guest = at->guest;
 	piece->host = at->host;
 	piece->run = run;
-	piece->rise = rise;
 	piece->whole = rise / run;
 	piece->rest = rise % run;
-	piece->part = (uint64_t)(((tdm_u128)piece->rest << 64) / run);
+
+	const tdm_u128 scaled = (tdm_u128)piece->rest << 64;
+	const uint64_t left = (uint64_t)(scaled % run);
+
+	piece->part = (uint64_t)(scaled / run);
 	piece->reach = UINT64_MAX / (piece->whole + 1);
+	/* Rounded up it is too great by added / run / 2^64; times a distance that must stay below 1 / run. */
+	const uint64_t added = left ? run - left : 0;
+
+	piece->near = piece->part + (added != 0);
+	piece->near_reach = added ? UINT64_MAX / added : UINT64_MAX;
+	if (piece->near_reach > piece->reach) {
+		piece->near_reach = piece->reach;
+	}
 }
 
 static uint32_t run_of(const struct tdm_timeline *timeline, const struct piece *piece)
@@ -284,7 +295,7 @@ static enum tdm_status add_piece(struct tdm_timeline *timeline, const struct tdm
 	}
 	timeline->pieces = pieces;
 
-	struct piece piece = { .segment = number, .knot = timeline->knot_count };
+	struct piece piece = { .segment = number };
 	const bool is_first = segment->knot_count <= 1;
 
 	if (!segment->knot_count) {
@@ -293,7 +304,6 @@ static enum tdm_status add_piece(struct tdm_timeline *timeline, const struct tdm
 	} else {
 		const struct tdm_knot *before = &timeline->knots[timeline->knot_count - 1];
 
-		piece.knot = timeline->knot_count - 1;
 		set_line(&piece, before, knot->guest - before->guest, knot->host - before->host);
 		piece.from = before->guest;
 		/* The segment's first line also goes on to the left. */

@@ -20,18 +20,23 @@ struct segment {
  *
  *     host + floor((g - guest) * rise / run)
  *
- * rise = whole * run + rest, and part = floor(rest * 2^64 / run): distance * whole and the high half of distance * part
- * make that quotient or one less; a look at the remainder then makes it exact. Neither a division nor rounding is left.
+ * rise = whole * run + rest. The high half of distance * near, near being rest * 2^64 / run rounded up, is exact as long
+ * as what the rounding adds stays below one part in run: up to "near_reach", seconds for clocks in ns. With part, the same
+ * rounded down, it is that quotient or one less, and a look at the remainder makes it exact. No division is left.
  */
 struct piece {
 	uint64_t from, until;
 	uint64_t guest, host;
+	uint64_t near_reach, near;
 	uint64_t run, whole, rest, part;
 	uint64_t reach; /* distances above take the plain form */
-	uint64_t rise;
 	uint32_t segment;
-	size_t knot; /* the knot at its left end */
 };
+
+static inline uint64_t piece_rise(const struct piece *piece)
+{
+	return piece->whole * piece->run + piece->rest;
+}
 
 struct doubt {
 	uint64_t from, to;
