@@ -23,7 +23,7 @@ TANDEM = os.path.join(BUILD, "cli/tandem")
 LIMIT_S = 90
 # What a document may say that cannot be here: an installation's file, a guest behind vsock (an agent that needs no secret).
 STANDS_FOR = {"/etc/tandem/secret": "./secret", "vsock:3": "unix:guest.sock"}
-OUTPUTS = ("out", "merged", "trace", "web.svg")
+OUTPUTS = ("out", "ctf", "merged", "trace", "web.svg")
 
 
 def fixtures(folder):
@@ -80,7 +80,7 @@ class Guest:
 
     def start(self):
         for options in (["-l", "tcp:10.0.0.5", "-s", f"{self.folder}/secret", "--allow", "*"],
-                        ["-l", "tcp:10.0.0.6", "-s", f"{self.folder}/secret"],
+                        ["-l", "tcp:10.0.0.6", "-s", f"{self.folder}/secret", "--allow", "*"],
                         ["-l", f"unix:{self.folder}/guest.sock"]):
             self.children.append(subprocess.Popen([f"{BUILD}/agent/tandem-agent", "-q", *options], stderr=subprocess.DEVNULL))
 
