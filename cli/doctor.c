@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "doctor.h"
 #include "cli.h"
+#include "guest_address.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@ static const char help[] =
 	"Looks at this machine and tells what of Tandem works here, one line a check, with the remedy where something\n"
 	"does not. It changes nothing.\n\n"
 	"  -g, --guest [NAME=]ADDR  also a guest, by its agent: is it reached, how quick, how well is its clock known;\n"
-	"                           tcp:HOST[:PORT], vsock:CID[:PORT] or unix:PATH; may be repeated\n"
+	"                           tcp:HOST[:PORT], vsock:CID[:PORT], unix:PATH, or NAME alone for a guest of this\n"
+	"                           machine that is called so; may be repeated\n"
 	"  -C, --clock CLOCK        the clock that guests are asked for (default: mono_raw, as tandem record)\n"
 	"      --secret-file FILE   the secret that the agents want proven\n"
 	"      --root DIR           look at DIR/proc, DIR/sys and DIR/dev instead of this machine's own\n"
@@ -140,10 +142,13 @@ static int parse(struct doctor *doctor, struct choice *choice, int argc, char **
 		return cli_usage_fault(&doctor->command, "-C: %s", err.text);
 	}
 	for (size_t i = 0; i < choice->guests.count; i++) {
+		struct cli_named *const guest = &choice->guests.items[i];
 		struct tdm_address address;
 
-		if (tdm_address_parse(choice->guests.items[i].text, TDM_ADDRESS_CONNECT, &address,
-			    &err) != TDM_OK) {
+		guest_name_alone(guest);
+		if (*guest->text && strncmp(guest->text, "vm:", 3) != 0 &&
+			tdm_address_parse(guest->text, TDM_ADDRESS_CONNECT, &address, &err) !=
+				TDM_OK) {
 			return cli_usage_fault(&doctor->command, "--guest: %s", err.text);
 		}
 	}
@@ -153,14 +158,19 @@ static int parse(struct doctor *doctor, struct choice *choice, int argc, char **
 static void check_guests(
 	struct doctor *doctor, const struct choice *choice, const struct tdm_secret *secret)
 {
+	struct vmm_list vmms;
+
+	vmm_list_read(NULL, &vmms);
 	for (size_t i = 0; i < choice->guests.count; i++) {
 		const struct cli_named *guest = &choice->guests.items[i];
 		const char *name = *guest->name ? guest->name : guest->text;
 		struct tdm_address address;
+		enum guest_agent agent;
 		struct tdm_error err;
 
 		doctor->subject = name;
-		if (tdm_address_parse(guest->text, TDM_ADDRESS_CONNECT, &address, &err) != TDM_OK ||
+		if (guest_address_parse(guest->name, guest->text, &vmms, &address, &agent, &err) !=
+				TDM_OK ||
 			tdm_address_resolve(&address, &err) != TDM_OK) {
 			doctor_say(doctor, DOCTOR_BAD, "guest", "check the guest's address", "%s",
 				err.text);
@@ -169,6 +179,7 @@ static void check_guests(
 		}
 		doctor->subject = NULL;
 	}
+	vmm_list_release(&vmms);
 }
 
 int tdm_doctor_main(int argc, char **argv)

@@ -3,6 +3,7 @@
 #include "doctor.h"
 #include "kvm_tsc.h"
 #include "tsc_check.h"
+#include "vmm_find.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -207,9 +208,37 @@ static void check_vsock(struct doctor *doctor)
 	}
 }
 
+/* Guests that run here, by the names that --guest takes. */
+static void check_guests(struct doctor *doctor)
+{
+	char proc[PATH_MAX], libvirt[PATH_MAX], kvm[PATH_MAX], text[400] = "";
+	const struct vmm_places places = { .proc = doctor_path(doctor, "/proc", proc),
+		.libvirt = doctor_path(doctor, "/run/libvirt/qemu", libvirt),
+		.kvm = doctor_path(doctor, "/sys/kernel/debug/kvm", kvm) };
+	struct vmm_list vmms;
+
+	vmm_list_read(&places, &vmms);
+	for (size_t i = 0; i < vmms.count; i++) {
+		const struct vmm *vmm = &vmms.items[i];
+		const size_t used = strlen(text);
+		char cid[32] = "no vsock";
+
+		if (vmm->cid) {
+			snprintf(cid, sizeof(cid), "vsock:%" PRIu32, vmm->cid);
+		}
+		snprintf(text + used, sizeof(text) - used, "%s%s (process %d, %s)",
+			used ? ", " : "", *vmm->name ? vmm->name : "without a name", vmm->pid, cid);
+	}
+	if (vmms.count > 0) {
+		doctor_say(doctor, DOCTOR_OK, "guests", NULL, "%s", text);
+	}
+	vmm_list_release(&vmms);
+}
+
 void doctor_machine(struct doctor *doctor)
 {
 	check_clocksource(doctor);
 	check_kvm(doctor);
+	check_guests(doctor);
 	check_vsock(doctor);
 }

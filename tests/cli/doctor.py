@@ -69,6 +69,9 @@ def whole_machine(root):
         put(root, f"{vm}/tsc-offset", "-123456789\n")
         put(root, f"{vm}/tsc-scaling-ratio", "281474976710656\n")
         put(root, f"{vm}/tsc-scaling-ratio-frac-bits", "48\n")
+    put(root, "proc/4711/cmdline", "\0".join(["/usr/bin/qemu-system-x86_64", "-name", "guest=web", "-device",
+                                                "vhost-vsock-pci,guest-cid=33", ""]))
+    put(root, "proc/4711/comm", "qemu-system-x86\n")
     put(root, "proc/sys/kernel/perf_event_paranoid", "2\n")
     put(root, "proc/sys/kernel/kptr_restrict", "1\n")
 
@@ -111,6 +114,7 @@ def made_up(work):
     for name in ("tracefs", "events", "kvm-events", "clocks", "clocksource", "kvm", "tsc-offset", "vsock"):
         check(whole.get(name, [{}])[0].get("level") == "ok", f"nothing is missing, but {name}: {whole.get(name)}")
     check("1 VM, 2 vCPUs" in whole["tsc-offset"][0]["text"], whole["tsc-offset"])
+    check("web (process 4711, vsock:33)" in whole.get("guests", [{"text": ""}])[0]["text"], whole.get("guests"))
     check("symbols" not in whole and "sessions" not in whole, f"told without need: {sorted(whole)}")
 
     for number, (change, name, levels, words) in enumerate(LACKS):

@@ -58,6 +58,7 @@ def main():
     assert found["guest"]["guest"] == "db" and found["guest"]["level"] == "ok", found
     for address in ("tcp:127.0.0.1:1", "unix:/no/such"):
         assert "start tandem-agent" in doctor("--guest", address, status=3)["guest"]["remedy"], address
+    assert "no-such-guest" in doctor("--guest", "no-such-guest", status=3)["guest"]["text"]
     assert doctor("--guest", "tcp:no-such-name.invalid", status=3)["guest"]["level"] == "bad"
     agent.stop()
 
