@@ -60,8 +60,8 @@ for distance, minus, plus in off:
 print(f"exchanges and tsc-offset differ by at most {max(d for d, _, _ in off)} ticks, bound {max(p for _, _, p in off)}")
 END
 
+# record NAME SYNC-OPTIONS TRACE-CMD-OPTIONS PROTOCOL: leaves NAME.dat, NAME-l2.dat and NAME.corrections.
 # Recordings of both machines, each beside a tandem sync of its own; in the background, because nobody knows how long they take.
-# record NAME SYNC-OPTIONS TRACE-CMD-OPTIONS: leaves NAME.dat, NAME-l2.dat and NAME.corrections.
 record_once() {
 	local name=$1 i=0
 	in_guest "rm -rf /tmp/$name.done /tmp/$name*.dat*; cat >/tmp/record.sh <<'END'
@@ -87,9 +87,11 @@ sh /tmp/record.sh >/dev/null 2>&1 </dev/null &"
 		"$rig/run-guest" get "$ctl" "/tmp/$file" "$work/$file" || return 1
 	done
 	"$rig/run-guest" get "$ctl" "/tmp/$name/l2.corrections" "$work/$name.corrections" || return 1
+	in_guest "grep -q '^Negotiated $4 ' /tmp/$name.log" || return 1
 	"$TANDEM_BUILD/cli/tandem" info "$work/$name-l2.dat" >/dev/null && "$TANDEM_BUILD/cli/tandem" info "$work/$name.dat" >/dev/null
 }
-# trace-cmd gives up its guest where that is slow to answer: another try.
+# trace-cmd gives up its guest where that is slow to answer, and takes ptp and another clock where it does not find the guest's
+# CPUs in /proc in time: another try.
 record() {
 	local try
 	for try in 1 2 3; do
@@ -107,10 +109,9 @@ windows() {
 	sed "s/^/$1: /" "$work/$1.windows"
 }
 # KVM's relation; then exchanges alone, beside what trace-cmd's own exchanges (ptp over vsock) make of the same recording.
-# The clock is named: which one trace-cmd takes by itself depends on what it finds of the guest.
-record exact "-C x86-tsc" "-C x86-tsc"
+record exact "-C x86-tsc" "" kvm
 windows exact
-record ptp "-C mono" "-C mono"
+record ptp "-C mono" "-C mono" ptp
 windows ptp
 "$rig/kvm-windows" "$work/ptp.dat" "$work/ptp-l2.dat" | tee "$work/rival"
 /usr/bin/python3 - "$work" <<'END'
