@@ -98,8 +98,8 @@ record() {
 		record_once "$@" && return
 		in_guest "tail -n 5 /tmp/$1.log" | sed "s/^/$1, try $try: /"
 	done
-	echo "SKIP: trace-cmd did not record the inner guest; exchanges and tsc-offset agree"
-	exit 77
+	echo "$1: trace-cmd did not record the inner guest" | tee -a "$work/lacks"
+	return 1
 }
 
 # Events of the inner guest between the entries and exits of its vCPUs, put there by a corrections file.
@@ -109,11 +109,13 @@ windows() {
 	sed "s/^/$1: /" "$work/$1.windows"
 }
 # KVM's relation; then exchanges alone, beside what trace-cmd's own exchanges (ptp over vsock) make of the same recording.
-record exact "-C x86-tsc" "" kvm
-windows exact
-record ptp "-C mono" "-C mono" ptp
-windows ptp
-"$rig/kvm-windows" "$work/ptp.dat" "$work/ptp-l2.dat" | tee "$work/rival"
+if record exact "-C x86-tsc" "" kvm; then
+	windows exact
+fi
+if record ptp "-C mono" "-C mono" ptp; then
+	windows ptp
+	"$rig/kvm-windows" "$work/ptp.dat" "$work/ptp-l2.dat" | tee "$work/rival"
+fi
 /usr/bin/python3 - "$work" <<'END'
 import os, re, sys
 sys.path.insert(0, os.environ["TANDEM_SOURCE"] + "/tests/sync")
@@ -127,15 +129,23 @@ def told(name):
     outside = sum(map(int, re.findall(r"events, (\d+) outside", text)))
     return events, outside, max(map(int, re.findall(r"(\d+) ns at most", text)), default=0)
 
-events, outside, _ = told("exact")
-assert events > 0 and outside == 0, f"exact: {outside} of {events} events outside the windows"
+if os.path.exists(f"{work}/exact.windows"):
+    events, outside, _ = told("exact")
+    assert events > 0 and outside == 0, f"exact: {outside} of {events} events outside the windows"
+    print(f"exact: all {events} events inside")
+if not os.path.exists(f"{work}/rival"):
+    sys.exit(0)
 events, outside, worst = told("ptp")
 bound = max(max(minus, plus) for _, _, minus, plus in t.Corrections(f"{work}/ptp.corrections").knots())
 assert events > 0 and worst <= bound, f"an event is {worst} ns outside, the bound is {bound} ns"
 rival = dict(line.split()[:2] for line in open(f"{work}/rival"))
 theirs = int(rival["inside"]) / max(int(rival["events"]), 1)
 ours = 1 - outside / events
-print(f"exact: all inside; exchanges alone: {100 * ours:.1f} % of {events} inside, trace-cmd: {100 * theirs:.1f} %; "
+print(f"exchanges alone: {100 * ours:.1f} % of {events} inside, trace-cmd: {100 * theirs:.1f} %; "
       f"worst {worst} ns, bound {bound} ns")
 # On a machine that is busy with other things neither is a figure; the bound holds in any case.
 END
+if [ -e "$work/lacks" ]; then
+	echo "SKIP: trace-cmd did not record the inner guest each time; exchanges and tsc-offset agree"
+	exit 77
+fi
