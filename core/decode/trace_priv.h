@@ -21,7 +21,7 @@ struct trace_ops {
 		const struct tdm_trace *trace, int32_t tid, uint64_t raw_time, uint64_t *until);
 	bool (*process_of)(
 		const struct tdm_trace *trace, int32_t tid, int32_t *pid, int32_t *parent_pid);
-		/* NULL: the input does not tell */ /* optional */
+	/* NULL: the input does not tell */ /* optional */
 	enum tdm_status (*read_text)(struct tdm_trace *trace, enum tdm_trace_text which,
 		struct tdm_buffer *text, struct tdm_error *err); /* optional */
 	struct tdm_reader *(*reader_create)(

@@ -402,8 +402,13 @@ void src_finalize(bt_self_component_source *self)
 }
 
 bt_component_class_get_supported_mip_versions_method_status src_mip_versions(
-	bt_integer_range_set_unsigned *versions)
+	bt_self_component_class_source *self_class, const bt_value *params, void *data,
+	bt_logging_level level, bt_integer_range_set_unsigned *versions)
 {
+	(void)self_class;
+	(void)params;
+	(void)data;
+	(void)level;
 	return bt_integer_range_set_unsigned_add_range(versions, 0, TANDEM_MIP_MAX) ==
 			       BT_INTEGER_RANGE_SET_ADD_RANGE_STATUS_OK
 		       ? BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_OK

@@ -21,6 +21,7 @@ struct src_kind {
 	enum tdm_trace_format format;
 	const char *group;  /* inputs of one command end in one component under it */
 	double weight;      /* of the answer to babeltrace.support-info */
+	const char *scheme; /* of URLs that it takes instead of paths; NULL: none */
 	bool takes_folders; /* a folder can be an input */
 	const struct param_rule *rules;
 	size_t rule_count;
@@ -72,7 +73,30 @@ bt_component_class_query_method_status src_query(const struct src_kind *kind,
 	bt_self_component_class_source *self_class, const char *object, const bt_value *params,
 	bt_logging_level level, const bt_value **result);
 bt_component_class_get_supported_mip_versions_method_status src_mip_versions(
-	bt_integer_range_set_unsigned *versions);
+	bt_self_component_class_source *self_class, const bt_value *params, void *data,
+	bt_logging_level level, bt_integer_range_set_unsigned *versions);
+
+/* The two methods that must know the kind: src_NAME_initialize() and src_NAME_query(), as babeltrace2 wants them. */
+#define SRC_KIND_METHODS(name, kind)                                                             \
+	bt_component_class_initialize_method_status src_##name##_initialize(                     \
+		bt_self_component_source *self,                                                  \
+		bt_self_component_source_configuration *configuration, const bt_value *params,   \
+		void *data)                                                                      \
+	{                                                                                        \
+		(void)configuration;                                                             \
+		(void)data;                                                                      \
+		return src_initialize(&(kind), self, params);                                    \
+	}                                                                                        \
+	bt_component_class_query_method_status src_##name##_query(                               \
+		bt_self_component_class_source *self_class, bt_private_query_executor *executor, \
+		const char *object, const bt_value *params, void *data, const bt_value **result) \
+	{                                                                                        \
+		(void)data;                                                                      \
+		return src_query(&(kind), self_class, object, params,                            \
+			bt_query_executor_get_logging_level(                                     \
+				bt_private_query_executor_as_query_executor_const(executor)),    \
+			result);                                                                 \
+	}
 
 bt_message_iterator_class_initialize_method_status src_iterator_initialize(
 	bt_self_message_iterator *self, bt_self_message_iterator_configuration *configuration,

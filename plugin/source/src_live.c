@@ -139,48 +139,11 @@ static enum tdm_status open_live(
 static const struct src_kind live_kind = {
 	.class_name = "source.tandem.live",
 	.format = TDM_FORMAT_LIVE,
+	.scheme = SCHEME,
 	.rules = rules,
 	.rule_count = sizeof(rules) / sizeof(rules[0]),
 	.open = open_live,
 	.close = close_live,
 };
 
-bt_component_class_initialize_method_status src_live_initialize(bt_self_component_source *self,
-	bt_self_component_source_configuration *configuration, const bt_value *params, void *data)
-{
-	(void)configuration;
-	(void)data;
-	return src_initialize(&live_kind, self, params);
-}
-
-bt_component_class_query_method_status src_live_query(bt_self_component_class_source *self_class,
-	bt_private_query_executor *executor, const char *object, const bt_value *params, void *data,
-	const bt_value **result)
-{
-	(void)self_class;
-	(void)executor;
-	(void)data;
-	if (strcmp(object, "babeltrace.support-info") != 0) {
-		return BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_UNKNOWN_OBJECT;
-	}
-
-	const char *const input = bt_value_is_map(params) ? param_text(params, "input", "") : "";
-	const char *const type = bt_value_is_map(params) ? param_text(params, "type", "") : "";
-	const bool is_ours =
-		strcmp(type, "string") == 0 && strncmp(input, SCHEME, strlen(SCHEME)) == 0;
-
-	*result = bt_value_real_create_init(is_ours ? 1.0 : 0.0);
-	return *result ? BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_OK
-		       : BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_MEMORY_ERROR;
-}
-
-bt_component_class_get_supported_mip_versions_method_status src_live_mip_versions(
-	bt_self_component_class_source *self_class, const bt_value *params, void *data,
-	bt_logging_level level, bt_integer_range_set_unsigned *versions)
-{
-	(void)self_class;
-	(void)params;
-	(void)data;
-	(void)level;
-	return src_mip_versions(versions);
-}
+SRC_KIND_METHODS(live, live_kind)

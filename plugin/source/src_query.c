@@ -21,6 +21,14 @@ static bt_component_class_query_method_status support_info(
 		bt_value_is_map(params) ? param_text(params, "input", NULL) : NULL;
 	const char *const type = input ? param_text(params, "type", "") : "";
 
+	if (kind->scheme) {
+		const bool is_ours = strcmp(type, "string") == 0 &&
+				     strncmp(input, kind->scheme, strlen(kind->scheme)) == 0;
+
+		*result = bt_value_real_create_init(is_ours ? 1.0 : 0.0);
+		return *result ? OK : NO_MEMORY;
+	}
+
 	const bool is_path = strcmp(type, "file") == 0 ||
 			     (kind->takes_folders && strcmp(type, "directory") == 0);
 
@@ -159,7 +167,8 @@ bt_component_class_query_method_status src_query(const struct src_kind *kind,
 	if (strcmp(object, "babeltrace.support-info") == 0) {
 		return support_info(kind, params, result);
 	}
-	if (strcmp(object, "babeltrace.trace-infos") == 0) {
+	/* Of what is still to come nobody knows the range. */
+	if (strcmp(object, "babeltrace.trace-infos") == 0 && !kind->scheme) {
 		return trace_infos(kind,
 			bt_self_component_class_source_as_self_component_class(self_class), params,
 			level, result);

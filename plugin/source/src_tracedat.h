@@ -12,8 +12,5 @@ bt_component_class_initialize_method_status src_tracedat_initialize(bt_self_comp
 bt_component_class_query_method_status src_tracedat_query(
 	bt_self_component_class_source *self_class, bt_private_query_executor *executor,
 	const char *object, const bt_value *params, void *data, const bt_value **result);
-bt_component_class_get_supported_mip_versions_method_status src_tracedat_mip_versions(
-	bt_self_component_class_source *self_class, const bt_value *params, void *data,
-	bt_logging_level level, bt_integer_range_set_unsigned *versions);
 
 #endif
