@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	PIPE_PAGES = 64
+	PIPE_PAGES = 256 /* the most that a pipe of an ordinary user may hold */
 };
 
 struct tdm_ring {
@@ -19,8 +19,9 @@ struct tdm_ring {
 	int pipe_read, pipe_write;
 	uint32_t cpu;
 	uint32_t page_bytes, header_bytes;
-	bool splices;  /* false once the kernel refused: then pages are copied */
-	uint8_t *page; /* for copies */
+	size_t pipe_bytes; /* what one splice may take */
+	bool splices;      /* false once the kernel refused: then pages are copied */
+	uint8_t *page;     /* for copies */
 };
 
 struct tdm_ring *tdm_ring_open(struct tdm_tap *tap, uint32_t cpu, struct tdm_error *err)
@@ -54,6 +55,10 @@ struct tdm_ring *tdm_ring_open(struct tdm_tap *tap, uint32_t cpu, struct tdm_err
 		ring->pipe_write = ends[1];
 		/* A wider pipe moves more pages a call; the default is fine where this is refused. */
 		fcntl(ring->pipe_write, F_SETPIPE_SZ, (int)(PIPE_PAGES * tap->page_bytes));
+
+		const int room = fcntl(ring->pipe_write, F_GETPIPE_SZ);
+
+		ring->pipe_bytes = room > 0 ? (size_t)room : tap->page_bytes;
 		/* A pipe slot holds one system page: larger sub-buffers do not fit whole and are copied. */
 		ring->splices = tap->page_bytes == (uint32_t)sysconf(_SC_PAGESIZE);
 	}
@@ -165,7 +170,7 @@ enum tdm_status tdm_ring_move(struct tdm_ring *ring, int out_fd, unsigned int ti
 	*moved_bytes = 0;
 	while (ring->splices) {
 		const ssize_t taken = splice(ring->fd, NULL, ring->pipe_write, NULL,
-			(size_t)PIPE_PAGES * ring->page_bytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+			ring->pipe_bytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 		if (taken == 0 || (taken < 0 && (errno == EAGAIN || errno == EINTR))) {
 			return TDM_OK;
@@ -183,6 +188,10 @@ enum tdm_status tdm_ring_move(struct tdm_ring *ring, int out_fd, unsigned int ti
 			return status;
 		}
 		*moved_bytes += (uint64_t)taken;
+		/* Not to run after a busy tracer page by page: what is filled meanwhile waits until it is much again. */
+		if ((size_t)taken < ring->pipe_bytes) {
+			return TDM_OK;
+		}
 	}
 	return move_by_copy(ring, out_fd, timeout_ms, moved_bytes, err);
 }
@@ -233,6 +242,9 @@ enum tdm_status tdm_ring_take(
 			return status;
 		}
 		*got_bytes += (size_t)taken;
+		if ((size_t)taken < wanted && (size_t)taken < ring->pipe_bytes) {
+			return TDM_OK;
+		}
 	}
 	while (!ring->splices && *got_bytes < room) {
 		const enum tdm_status status = tdm_ring_read(ring, to + *got_bytes, err);
