@@ -45,6 +45,7 @@ struct agent_peer {
 	pthread_t thread;
 	int fd;           /* the link's, for shutdown() from the loop */
 	bool is_tracecmd; /* speaks trace-cmd's protocol: no link */
+	bool is_silent; /* of trace-cmd, has not asked yet; guarded by tracecmd_lock, and so is its fd until then */
 	struct tdm_buffer open_body;
 };
 
@@ -60,6 +61,7 @@ struct agent {
 	struct agent_peer *first, *last;
 	struct stream_list streams;
 	unsigned int greeting_count, session_count, unproven_count, tracecmd_count;
+	pthread_mutex_t tracecmd_lock;
 	/* Peers' faults are said at most so often: a flood of them must not fill the log. */
 	struct tdm_log_limit log_limit;
 };

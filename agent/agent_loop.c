@@ -202,6 +202,7 @@ int agent_run(const struct agent_options *options)
 		return EXIT_FAILURE;
 	}
 	agent_clock_init(&agent.clock);
+	pthread_mutex_init(&agent.tracecmd_lock, NULL);
 	stream_list_init(&agent.streams);
 	/* What a killed agent left in the kernel; without tracefs there is nothing. */
 	tdm_tap_remove_stale(&agent.log);

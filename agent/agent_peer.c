@@ -250,11 +250,28 @@ static bool start_session(struct agent_peer *peer, const struct tdm_frame *frame
 	return true;
 }
 
+/* Makes room by ending the connection that has been silent longest. False: all have said what they want. */
+static bool end_silent(struct agent *agent)
+{
+	bool ended = false;
+
+	pthread_mutex_lock(&agent->tracecmd_lock);
+	for (struct agent_peer *peer = agent->first; peer && !ended; peer = peer->next) {
+		if (peer->is_tracecmd && peer->is_silent) {
+			tdm_socket_abort(peer->fd);
+			peer->is_silent = false;
+			ended = true;
+		}
+	}
+	pthread_mutex_unlock(&agent->tracecmd_lock);
+	return ended;
+}
+
 /*
  * The protocol proves nothing, so the place has to: the host of vsock, root on this machine, or whoever reaches an address
  * that the command line opened for it. NULL: it may.
  */
-static const char *refuse_tracecmd(const struct agent *agent, const struct tdm_peer *who)
+static const char *refuse_tracecmd(struct agent *agent, const struct tdm_peer *who)
 {
 	enum {
 		HOST_CID = 2
@@ -262,16 +279,15 @@ static const char *refuse_tracecmd(const struct agent *agent, const struct tdm_p
 
 	uint32_t uid = 0;
 
-	if (agent->tracecmd_count >= AGENT_TRACECMD_MAX) {
-		return "too many sessions of trace-cmd";
-	}
 	if (who->kind == TDM_ADDRESS_VSOCK) {
 		return who->cid == HOST_CID ? NULL : "trace-cmd is served to the host only";
 	}
 	if (who->is_loopback && !(tdm_socket_loopback_uid(who, &uid) && uid == 0)) {
 		return "trace-cmd is served to root only on this machine";
 	}
-	return NULL;
+	return agent->tracecmd_count < AGENT_TRACECMD_MAX || end_silent(agent)
+		       ? NULL
+		       : "too many sessions of trace-cmd";
 }
 
 void agent_peer_add_tracecmd(struct agent *agent, int fd, const struct tdm_peer *who)
@@ -283,7 +299,9 @@ void agent_peer_add_tracecmd(struct agent *agent, int fd, const struct tdm_peer 
 		close(fd);
 		return;
 	}
-	*peer = (struct agent_peer){ .agent = agent, .who = *who, .fd = fd, .is_tracecmd = true };
+	*peer = (struct agent_peer){
+		.agent = agent, .who = *who, .fd = fd, .is_tracecmd = true, .is_silent = true
+	};
 	/* May do what this protocol can: nothing else looks at it. */
 	peer->is_trusted = true;
 	if (reason) {

@@ -327,6 +327,11 @@ enum tdm_status agent_tracecmd_session(struct agent_peer *peer, struct tdm_error
 
 	enum tdm_status status = tdm_tracecmd_agent_receive_request(session.link, &request, err);
 
+	/* From here on its descriptor is this thread's alone. */
+	pthread_mutex_lock(&peer->agent->tracecmd_lock);
+	peer->is_silent = false;
+	pthread_mutex_unlock(&peer->agent->tracecmd_lock);
+
 	if (status == TDM_OK) {
 		status = tracecmd_wish_parse(
 			request.arguments, request.argument_count, &session.wish, err);
