@@ -158,6 +158,13 @@ static void view(struct tdm_stream *stream)
 	tdm_trace_meta_release(&meta);
 }
 
+static char listener_path[64];
+
+static void remove_listener(void)
+{
+	unlink(listener_path);
+}
+
 static void attack_recorder(const struct piece *pieces, uint8_t flags)
 {
 	static struct tdm_address address;
@@ -175,9 +182,12 @@ static void attack_recorder(const struct piece *pieces, uint8_t flags)
 	pthread_t thread;
 
 	if (listener < 0) {
-		char text[64];
+		char text[80];
 
-		snprintf(text, sizeof(text), "unix:/tmp/fuzz-session-%d", (int)getpid());
+		snprintf(listener_path, sizeof(listener_path), "/tmp/fuzz-session-%d",
+			(int)getpid());
+		snprintf(text, sizeof(text), "unix:%s", listener_path);
+		atexit(remove_listener);
 		out_fd = open("/dev/null", O_WRONLY);
 		if (tdm_address_parse(text, TDM_ADDRESS_LISTEN, &address, NULL) != TDM_OK ||
 			tdm_socket_listen(&address, &listener, NULL) != TDM_OK) {
