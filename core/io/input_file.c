@@ -88,8 +88,16 @@ uint64_t tdm_input_file_next_data(const struct tdm_input_file *file, uint64_t of
 	}
 	/* Moves the file's own position, which nobody uses: all reads are at offsets. */
 	found = lseek(file->fd, (off_t)offset, SEEK_DATA);
+	if (found < 0 && errno == ENXIO) {
+		struct stat now;
+
+		/* A hole up to the end; or the file was cut since it was opened, which reading tells. */
+		return fstat(file->fd, &now) == 0 && (uint64_t)now.st_size >= file->size_bytes
+			       ? file->size_bytes
+			       : offset;
+	}
 	if (found < 0) {
-		return errno == ENXIO ? file->size_bytes : offset;
+		return offset;
 	}
 	return (uint64_t)found;
 }
