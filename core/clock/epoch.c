@@ -120,10 +120,10 @@ static bool fell_behind(const struct window *before, const struct window *window
 	return window->lower - before->upper > RATE_CAP * fabs(before->x - window->x);
 }
 
-/* Later by the host, earlier by the guest. */
+/* Later by the host, earlier by the guest; exchanges of one burst may be answered in another order. */
 static bool went_back(const struct window *before, const struct window *window)
 {
-	return before->x >= window->x && fell_behind(before, window);
+	return before->x - window->x > BURST_REACH_NS && fell_behind(before, window);
 }
 
 /* One bogus window is no step of the clock: most of the windows behind it must have fallen behind as well. */

@@ -417,7 +417,8 @@ static enum tdm_status put_runs(
 				 ? tdm_timeline_set_info(runs[count].timeline, &info, err)
 				 : TDM_ERR_NOMEM;
 		if (status == TDM_OK) {
-			status = put_span(est, span, true, runs[count].timeline, err);
+			/* Without its doubts: the knots' own bounds are merged. */
+			status = put_stretches(est, span, true, runs[count].timeline, err);
 		}
 		count++;
 	}
@@ -426,6 +427,10 @@ static enum tdm_status put_runs(
 	} else if (status == TDM_ERR_RANGE && count == REPEAT_MAX_RUNS) {
 		tdm_fail(err, TDM_ERR_RANGE, "the guest's clock went back more than %d times",
 			REPEAT_MAX_RUNS - 1);
+	}
+	for (span.end = 0; status == TDM_OK && span.end < est->stretch_count;) {
+		span = span_from(est, span.end);
+		status = put_doubts(est, span, timeline, err);
 	}
 	for (size_t r = 0; r < count; r++) {
 		tdm_timeline_destroy(runs[r].timeline);

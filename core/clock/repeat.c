@@ -183,25 +183,6 @@ static enum tdm_status put_cell(struct merge *merge, uint64_t from, uint64_t unt
 	return status;
 }
 
-static enum tdm_status put_doubts(const struct merge *merge)
-{
-	enum tdm_status status = TDM_OK;
-
-	for (size_t r = 0; r < merge->count && status == TDM_OK; r++) {
-		const struct tdm_timeline *timeline = merge->runs[r].timeline;
-		const size_t count = tdm_timeline_get_info(timeline).doubt_count;
-
-		for (size_t i = 0; i < count && status == TDM_OK; i++) {
-			uint64_t from;
-			uint64_t to;
-
-			tdm_timeline_doubt(timeline, i, &from, &to);
-			status = tdm_timeline_add_doubt(merge->timeline, from, to, merge->err);
-		}
-	}
-	return status;
-}
-
 enum tdm_status repeat_merge(const struct repeat_run *runs, size_t count,
 	struct tdm_timeline *timeline, struct tdm_error *err)
 {
@@ -223,5 +204,5 @@ enum tdm_status repeat_merge(const struct repeat_run *runs, size_t count,
 		}
 	}
 	free(edges);
-	return status == TDM_OK ? put_doubts(&merge) : status;
+	return status;
 }

@@ -212,6 +212,36 @@ static void measure(const struct estimate *est, struct window *window)
 	window->variance = sigma * sigma + (width / 200) * (width / 200) + 8.0 * 8.0;
 }
 
+/*
+ * Whoever stood still while it was under way (a pause, a migration) may stand on either side of a jump: what it says of
+ * one side may have been seen on the other. Where most of a window were slow it was no pause but load.
+ */
+static void drop_stalled(struct estimate *est, const struct window *window)
+{
+	double trips[WINDOW_SAMPLES];
+	size_t count = 0;
+
+	for (size_t i = 0; i < window->count; i++) {
+		const struct sample *sample = &est->samples[window->first + i];
+
+		if (sample->believed) {
+			trips[count++] = sample->upper - sample->lower;
+		}
+	}
+	/* One alone is held against the session. */
+	const double own = count > 1 ? order_nth(trips, count, count / 2) : 0;
+	const double most = STALLED * fmax(est->round_trip_middle, own);
+
+	for (size_t i = 0; i < window->count; i++) {
+		struct sample *sample = &est->samples[window->first + i];
+
+		if (sample->believed && sample->upper - sample->lower > most) {
+			sample->believed = false;
+			est->quality.stray++;
+		}
+	}
+}
+
 /* Session-wide figures that single windows are held against. */
 static bool find_usual(struct estimate *est)
 {
@@ -230,18 +260,8 @@ static bool find_usual(struct estimate *est)
 		est->round_trip_middle = order_nth(values, count, count / 2);
 		est->round_trip_low = order_nth(values, count / 2 + 1, count / 10);
 	}
-	/*
-	 * Whoever stood still while it was under way (a pause, a migration) may stand on either side of a jump: what it
-	 * says of one side may have been seen on the other.
-	 */
-	for (size_t i = 0; count && i < est->sample_count; i++) {
-		struct sample *sample = &est->samples[i];
-
-		if (sample->believed &&
-			sample->upper - sample->lower > STALLED * est->round_trip_middle) {
-			sample->believed = false;
-			est->quality.stray++;
-		}
+	for (size_t i = 0; i < est->window_count; i++) {
+		drop_stalled(est, &est->windows[i]);
 	}
 	free(values);
 	return true;
