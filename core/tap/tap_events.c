@@ -49,6 +49,26 @@ static enum tdm_status remember_system(struct tdm_tap *tap, const char *system)
 	return TDM_OK;
 }
 
+/* A refused filter's file shows it, the place and the kernel's reason: "parse_error: ..." on its last line. */
+static enum tdm_status tell_refused_filter(const struct tdm_tap *tap, const char *name,
+	const char *system, const char *event, struct tdm_error *err)
+{
+	static const char mark[] = "parse_error: ";
+	struct tdm_buffer text = { 0 };
+	const char *reason = NULL;
+
+	if (tracefs_read(tap->path, name, 65536, &text, NULL) == TDM_OK &&
+		tdm_buffer_append(&text, "", 1) == TDM_OK) {
+		reason = strstr((const char *)text.bytes, mark);
+	}
+	if (reason) {
+		reason += strlen(mark);
+		(void)tdm_fail(err, TDM_ERR_RANGE, "%.*s", (int)strcspn(reason, "\n"), reason);
+	}
+	tdm_buffer_release(&text);
+	return tdm_error_prefix(err, "the filter of %s:%s is refused", system, event);
+}
+
 static enum tdm_status enable_one(struct tdm_tap *tap, const struct tdm_tap_event *wanted,
 	const char *system, const char *event, struct tdm_error *err)
 {
@@ -65,7 +85,7 @@ static enum tdm_status enable_one(struct tdm_tap *tap, const struct tdm_tap_even
 			tracefs_write(tap->path, name, wanted->filter, false, err);
 
 		if (status != TDM_OK) {
-			return tdm_error_prefix(err, "filter of %s:%s", system, event);
+			return tell_refused_filter(tap, name, system, event, err);
 		}
 	}
 	snprintf(name, sizeof(name), "events/%s/%s/enable", system, event);
