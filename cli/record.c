@@ -39,7 +39,7 @@ static const char help[] =
 	"      --attach lttng:SESSION  begin and end with this session of LTTng; the clock is its (mono), the\n"
 	"                        files go beside its own\n"
 	"      --clocks-only     no events, only the guests' clocks, as tandem sync\n"
-	"      --pid PID         only this task of the host; may be repeated\n"
+	"      --pid PID         only this task of the host; may be repeated; ends with the last of them\n"
 	"  -c, --follow          with --pid or COMMAND: only it and what it forks\n"
 	"      --time SECONDS    end after this time\n"
 	"      --size-mib N      end once so many MiB were recorded\n"
@@ -256,9 +256,12 @@ static enum tdm_status start(struct session *session, struct tdm_error *err)
 static bool must_end(void *user)
 {
 	struct session *session = user;
-	const uint64_t limit_mib = session->options.size_limit_mib;
+	const struct record_options *options = &session->options;
+	const uint64_t limit_mib = options->size_limit_mib;
 
-	return record_host_failed(session->host, NULL) ||
+	return (options->pid_count && !options->command &&
+		       record_host_tasks_ended(session->host)) ||
+	       record_host_failed(session->host, NULL) ||
 	       (session->attach && attach_get_state(session->attach) == ATTACH_ENDED) ||
 	       (limit_mib &&
 		       (record_host_bytes(session->host) + record_guests_bytes(session->guests)) /

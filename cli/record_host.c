@@ -249,6 +249,11 @@ enum tdm_status record_host_add_pid(struct record_host *host, int32_t pid, struc
 	return tdm_tap_add_pid(host->tap, pid, err);
 }
 
+bool record_host_tasks_ended(const struct record_host *host)
+{
+	return tdm_tap_tasks_ended(host->tap);
+}
+
 uint64_t record_host_bytes(const struct record_host *host)
 {
 	return atomic_load(&host->bytes);

@@ -27,6 +27,9 @@ enum tdm_status record_host_start(struct record_host *host, struct tdm_error *er
 /** Adds a task to record. */
 enum tdm_status record_host_add_pid(struct record_host *host, int32_t pid, struct tdm_error *err);
 
+/** True once every task that is recorded has ended. */
+bool record_host_tasks_ended(const struct record_host *host);
+
 /** Bytes that reached the spool so far; for limits and progress. */
 uint64_t record_host_bytes(const struct record_host *host);
 

@@ -195,6 +195,41 @@ enum tdm_status tdm_tap_add_pid(struct tdm_tap *tap, int32_t pid, struct tdm_err
 	return tracefs_write(tap->path, "set_event_pid", text, true, err);
 }
 
+/* A zombie records no more events, whenever its parent takes notice of it. */
+static bool task_runs(long pid)
+{
+	char path[64];
+	struct tdm_buffer text = { 0 };
+	char state = 'X';
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	if (tracefs_read(path, NULL, SMALL_FILE_BYTES, &text, NULL) == TDM_OK &&
+		tdm_buffer_append(&text, "", 1) == TDM_OK) {
+		const char *rest = strrchr((const char *)text.bytes, ')');
+
+		if (rest) {
+			sscanf(rest, ") %c", &state);
+		}
+	}
+	tdm_buffer_release(&text);
+	return state != 'Z' && state != 'X';
+}
+
+bool tdm_tap_tasks_ended(const struct tdm_tap *tap)
+{
+	struct tdm_buffer list = { 0 };
+	bool ended =
+		tracefs_read(tap->path, "set_event_pid", SMALL_FILE_BYTES, &list, NULL) == TDM_OK &&
+		tdm_buffer_append(&list, "", 1) == TDM_OK;
+
+	for (const char *at = (const char *)list.bytes; ended && *at;
+		at += strcspn(at, "\n"), at += *at == '\n') {
+		ended = !task_runs(strtol(at, NULL, 10));
+	}
+	tdm_buffer_release(&list);
+	return ended;
+}
+
 static enum tdm_status apply_options(
 	struct tdm_tap *tap, const struct tdm_tap_options *options, struct tdm_error *err)
 {

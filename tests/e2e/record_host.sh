@@ -58,6 +58,16 @@ wait $!
 status=0
 "$tandem" record -o "$work/gone" -e sched --pid $! 2>"$work/err" </dev/null || status=$?
 [ "$status" = 2 ] && grep -q "no such process" "$work/err" || fail "a process that is gone was waited for"
+sleep 1 &
+timeout 60 "$tandem" record -o "$work/pid" -e sched --pid $! -q </dev/null || fail "the end of the recorded process was not seen"
+sh -c 'sleep 0.5; (sleep 2) & exit 0' &
+began=$SECONDS
+timeout 60 "$tandem" record -o "$work/pidc" -e sched --pid $! -c -q </dev/null || fail "the end of the recorded process's child"
+[ $((SECONDS - began)) -ge 1 ] || fail "a recording ended before the children that it follows"
+status=0
+"$tandem" record -o "$work/f" -e sched:sched_switch -f 'nofield == 3' -- true 2>"$work/err" || status=$?
+[ "$status" = 1 ] && grep -q "filter of sched:sched_switch is refused: Field not found" "$work/err" ||
+	fail "the kernel's reason for a refused filter: $(cat "$work/err")"
 
 # 4. Full disk: what fitted is complete and opens; status 3.
 mkdir "$work/small"

@@ -79,6 +79,9 @@ enum tdm_status tdm_tap_stop(struct tdm_tap *tap, struct tdm_error *err);
 /** Adds tasks to the ones that are recorded, after creation. */
 enum tdm_status tdm_tap_add_pid(struct tdm_tap *tap, int32_t pid, struct tdm_error *err);
 
+/** True once every task that is recorded, and what it forked where children are followed, has ended. */
+bool tdm_tap_tasks_ended(const struct tdm_tap *tap);
+
 /** CPUs that have a ring: ids below this, some may be offline. */
 uint32_t tdm_tap_cpu_count(const struct tdm_tap *tap);
 
