@@ -15,6 +15,18 @@ grep -q 'were killed or are still running' "$work/said" || fail "a killed progra
 record "$trace" /nonexistent/program
 [ "$status" = 127 ] || fail "a command that is not there: status $status"
 
+# The same calls as a kernel trace: LTTng's names, no prefix, none missing.
+record "$trace" bash -c 'ls / | sort >/dev/null'
+nothing_lost
+as_user "$tandem" convert -q --as-kernel -o "$work/home/kernel" "$trace" >"$work/converted" 2>&1 || fail "convert: $(cat "$work/converted")"
+babeltrace2 "$work/home/kernel" >"$work/kernel.txt" 2>"$work/converted" || fail "the kernel trace: $(cat "$work/converted")"
+for side in entry exit; do
+	[ "$(grep -c " syscall_${side}_[a-z]" "$work/kernel.txt")" = "$(babeltrace2 "$trace" | grep -c "tandem:syscall_${side}_")" ] ||
+		fail "--as-kernel: not all ${side} events"
+done
+grep -q 'tandem:' "$work/kernel.txt" && fail "--as-kernel leaves the prefix"
+grep -q 'syscall_entry_openat: .* tid = .* filename = "' "$work/kernel.txt" || fail "--as-kernel: $(grep -m 1 openat "$work/kernel.txt")"
+
 options="--filter openat,sched_getaffinity"
 record "$trace" sh -c "nproc; cat /etc/hostname"
 nothing_lost

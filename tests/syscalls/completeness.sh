@@ -35,9 +35,12 @@ def work(i):
     for k in range(20):
         with open("file%d" % i, "w") as f: f.write("x" * 100)
         os.stat("file%d" % i); os.getppid()
-    print(subprocess.run(["echo", "thread %d" % i], capture_output=True, text=True).stdout.strip(), flush=True)
-for i in range(4):
-    t = threading.Thread(target=work, args=(i,)); t.start(); t.join()
+    said[i] = subprocess.run(["echo", "thread %d" % i], capture_output=True, text=True).stdout.strip()
+said = {}
+threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(*(said[i] for i in range(4)), sep="\n", flush=True)
 print(subprocess.check_output("ls /usr | wc -l", shell=True, text=True).strip(), flush=True)
 os.posix_spawn("/bin/true", ["true"], os.environ); os.wait()
 pid = os.fork()
