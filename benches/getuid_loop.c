@@ -8,6 +8,7 @@
  * machine changes its speed by half from one tenth of a second to the next), then of the processes. With "tail" the latency of
  * single calls: p50 p99 p99.9 max. "big" makes calls whose entry event has 3.8 KiB.
  */
+#include <errno.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -81,7 +82,12 @@ static int child(long calls, int is_tail)
 	int64_t added[ROUNDS];
 	char byte;
 
-	if (!results || read(3, &byte, 1) != 0) {
+	ssize_t got;
+
+	do {
+		got = read(3, &byte, 1); /* the end of the file is the sign to begin */
+	} while (got < 0 && errno == EINTR);
+	if (!results || got != 0) {
 		return 1;
 	}
 	for (long i = 0; i < calls / 2; i++) {
