@@ -35,5 +35,6 @@ refused_link() {
 	cp "$work/kept" "$1"
 }
 refused_link core/clock/CMakeLists.txt tandem-clock tandem-io
+refused_link agent/CMakeLists.txt tandem-agent tandem-decode
 refused_link converters/CMakeLists.txt tandem-converters tandem-ctf-clock
 cmake -S . -B "$work/build" -DTANDEM_TESTS=OFF -DTANDEM_BENCHES=OFF >"$work/said" 2>&1 || { cat "$work/said"; fail "the tree itself does not configure"; }
