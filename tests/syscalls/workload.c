@@ -232,9 +232,9 @@ static int run_restart(long count)
 			ssize_t got;
 
 			if (child == 0) {
-				usleep(60000); /* until the parent sleeps in its read */
+				usleep(300000); /* until the parent sleeps in its read, also on a busy machine */
 				kill(parent, SIGUSR1);
-				usleep(60000);
+				usleep(100000);
 				need(write(ends[1], "x", 1) == 1, "write");
 				_exit(0);
 			}
