@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "causality_read.h"
+#include "ctf_event.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,52 +87,13 @@ static int kind_of(struct causality_classes *classes, const bt_event_class *key)
 
 /* ---- fields ---- */
 
-static const bt_field *member(const bt_field *structure, const char *name)
-{
-	return structure && bt_field_get_class_type(structure) == BT_FIELD_CLASS_TYPE_STRUCTURE
-		       ? bt_field_structure_borrow_member_field_by_name_const(structure, name)
-		       : NULL;
-}
-
-static bool number_of(const bt_field *field, uint64_t *number)
-{
-	if (!field) {
-		return false;
-	}
-	const bt_field_class_type type = bt_field_get_class_type(field);
-
-	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
-		*number = bt_field_integer_unsigned_get_value(field);
-		return true;
-	}
-	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
-		*number = (uint64_t)bt_field_integer_signed_get_value(field);
-		return true;
-	}
-	return false;
-}
-
-static uint32_t cpu_of(const bt_event *event)
-{
-	const bt_stream_class *stream_class =
-		bt_stream_borrow_class_const(bt_event_borrow_stream_const(event));
-	uint64_t cpu = UINT32_MAX;
-
-	if (bt_stream_class_supports_packets(stream_class)) {
-		(void)number_of(member(bt_packet_borrow_context_field_const(
-					       bt_event_borrow_packet_const(event)),
-					"cpu_id"),
-			&cpu);
-	}
-	return cpu < UINT32_MAX ? (uint32_t)cpu : UINT32_MAX;
-}
-
 static int32_t tid_of(const bt_event *event)
 {
-	uint64_t tid = 0;
+	int64_t tid = 0;
 
-	if (number_of(member(bt_event_borrow_common_context_field_const(event), "tid"), &tid) &&
-		tid <= INT32_MAX) {
+	if (ctf_number(
+		    ctf_member(bt_event_borrow_common_context_field_const(event), "tid"), &tid) &&
+		tid >= 0 && tid <= INT32_MAX) {
 		return (int32_t)tid;
 	}
 	return CAUSALITY_NO_TID;
@@ -139,10 +101,11 @@ static int32_t tid_of(const bt_event *event)
 
 static uint32_t vcpu_of(const bt_event *event)
 {
-	uint64_t vcpu = 0;
+	int64_t vcpu = 0;
 
-	return number_of(member(bt_event_borrow_payload_field_const(event), "vcpu_id"), &vcpu) &&
-			       vcpu < UINT32_MAX
+	return ctf_number(
+		       ctf_member(bt_event_borrow_payload_field_const(event), "vcpu_id"), &vcpu) &&
+			       vcpu >= 0 && vcpu < UINT32_MAX
 		       ? (uint32_t)vcpu
 		       : CAUSALITY_NO_VCPU;
 }
@@ -180,7 +143,7 @@ static const bt_field *find_deep(const bt_field *in, const char *name, unsigned 
 static bool add_to_key(
 	struct causality_packet *packet, size_t *at, const bt_field *in, unsigned int bytes)
 {
-	uint64_t number = 0;
+	int64_t number = 0;
 
 	if (in && bt_field_class_type_is(bt_field_get_class_type(in), BT_FIELD_CLASS_TYPE_ARRAY)) {
 		bool good = true;
@@ -191,7 +154,7 @@ static bool add_to_key(
 		}
 		return good;
 	}
-	if (!number_of(in, &number) || *at + bytes > sizeof(packet->key)) {
+	if (!ctf_number(in, &number) || *at + bytes > sizeof(packet->key)) {
 		return false;
 	}
 	memcpy(packet->key + *at, &number, bytes);
@@ -242,13 +205,14 @@ static bool packet_of(const bt_event *event, struct causality_packet *packet)
 static bool read_host(
 	struct causality_reader *reader, enum kind kind, const bt_event *event, int64_t time_ns)
 {
-	const uint32_t cpu = cpu_of(event);
+	const uint32_t cpu = ctf_event_cpu(event);
 	struct causality_packet packet;
-	uint64_t tid = 0;
+	int64_t tid = 0;
 
 	switch (kind) {
 	case SWITCH:
-		return !number_of(member(bt_event_borrow_payload_field_const(event), "next_tid"),
+		return !ctf_number(
+			       ctf_member(bt_event_borrow_payload_field_const(event), "next_tid"),
 			       &tid) ||
 		       causality_host_switch(reader->model, cpu, (int32_t)tid);
 	case ENTRY:
@@ -274,7 +238,7 @@ static bool read_host(
 static bool read_guest(
 	struct causality_reader *reader, enum kind kind, const bt_event *event, int64_t time_ns)
 {
-	const uint32_t cpu = cpu_of(event);
+	const uint32_t cpu = ctf_event_cpu(event);
 	struct causality_packet packet;
 
 	if (cpu != UINT32_MAX && !causality_guest_event(reader->model, cpu, time_ns)) {

@@ -3,6 +3,7 @@
  * convert_ctf_json.c - events of CTF traces, as a graph gives them, become events of a trace-event file.
  */
 #include "convert_ctf_priv.h"
+#include "ctf_event.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctf_select.h - a filter of a babeltrace2 graph that lets only chosen events pass, and what else of events others need.
+ * ctf_select.h - a filter of a babeltrace2 graph that lets only chosen events pass.
  */
 #ifndef TANDEM_CLI_CTF_SELECT_H
 #define TANDEM_CLI_CTF_SELECT_H
@@ -28,12 +28,5 @@ bool ctf_select_has(const struct ctf_select *select, const bt_message *message);
 
 /** The filter's class, whose data is a struct ctf_select that outlives the graph. NULL without memory. */
 const bt_component_class_filter *ctf_select_class(void);
-
-/** A member of a structure; NULL where there is none, or no structure. */
-const bt_field *ctf_member(const bt_field *structure, const char *name);
-bool ctf_number(const bt_field *field, int64_t *number);
-
-/** The CPU of an event, by its packet; UINT32_MAX where that does not tell. */
-uint32_t ctf_event_cpu(const bt_event *event);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ctf_state_dump.h"
 #include "convert_ctf_graph.h"
+#include "ctf_event.h"
 #include <ctf_packet.h>
 #include <ctf_packets.h>
 #include <errno.h>
