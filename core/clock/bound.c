@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "estimate_priv.h"
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 /* More than that is not carried together, however dense the exchanges are. */
@@ -151,44 +152,81 @@ bool bound_bursts(struct estimate *est)
 	return true;
 }
 
-/*
- * Slope of the estimate on the side of a window that turns away from a pause of length run: of the windows of its
- * stretch, or of the stretch behind them. False where too little is known.
- */
-static bool slope_away(const struct estimate *est, const struct stretch *stretch, size_t at,
-	bool is_left, double run, double *slope)
-{
-	const struct window *windows = est->windows;
-	const size_t last = stretch->first + stretch->count - 1;
-	size_t far = at;
+/* Slopes of y that a clock may have had. */
+struct slopes {
+	double low, high;
+	bool known;
+};
 
-	while ((is_left ? far > stretch->first : far < last) &&
-		fabs(windows[at].x - windows[far].x) < run / 2) {
-		far += is_left ? (size_t)-1 : 1;
+/* Limits of the slope by the averages from a window to those farther and farther away. */
+static void limit_slopes(const struct estimate *est, const struct window *window, ptrdiff_t step,
+	size_t room, double run, struct slopes *slopes)
+{
+	for (size_t count = 1; count <= room; count *= 2, step *= 2) {
+		const struct window *far = window + step;
+		const double by = window->x - far->x;
+
+		if (fabs(by) < run / 2 || by == 0) {
+			continue;
+		}
+
+		const double one = (window->own_low - far->own_high) / by;
+		const double other = (window->own_high - far->own_low) / by;
+		const double low = fmax(slopes->low, fmin(one, other) - 2 * est->rho);
+		const double high = fmin(slopes->high, fmax(one, other) + 2 * est->rho);
+
+		slopes->low = fmin(low, high);
+		slopes->high = fmax(low, high);
+		slopes->known = true;
 	}
-	if (fabs(windows[at].x - windows[far].x) >= run / 2) {
-		*slope = (windows[at].y - windows[far].y) / (windows[at].x - windows[far].x);
-		return true;
-	}
-	if (is_left && stretch > est->stretches && !stretch->is_overlap) {
-		*slope = stretch[-1].slope_last;
-		return true;
-	}
-	if (!is_left && stretch + 1 < est->stretches + est->stretch_count &&
-		!stretch[1].is_overlap) {
-		*slope = stretch[1].slope_first;
-		return true;
-	}
-	return false;
 }
 
-/* What was so at one window, had it gone on to the other at this slope. */
-static void cover(const struct window *from, struct window *to, double slope)
+/*
+ * Slopes on the side of a window that turns away from a pause of length run: of the windows of its stretch, or of the
+ * stretch behind them. It is the estimate's slope, which rests on the bursts of both sides; in a session that goes on
+ * what comes behind is not known, and every slope is taken that the bursts allow.
+ */
+static struct slopes slopes_away(const struct estimate *est, const struct stretch *stretch,
+	size_t at, bool is_left, double run)
 {
-	const double by = slope * (to->x - from->x);
+	const struct window *window = &est->windows[at];
+	const ptrdiff_t step = is_left ? -1 : 1;
+	const size_t room =
+		is_left ? at - stretch->first : stretch->first + stretch->count - 1 - at;
+	struct slopes slopes = { est->rate_center - RATE_CAP, est->rate_center + RATE_CAP, false };
+	const struct window *far = window;
+	size_t count = 0;
 
-	to->low = fmin(to->low, from->own_low + by);
-	to->high = fmax(to->high, from->own_high + by);
+	if (est->is_live) {
+		limit_slopes(est, window, step, room, run, &slopes);
+	}
+	while (!slopes.known && count < room && fabs(window->x - far->x) < run / 2) {
+		far += step;
+		count++;
+	}
+	if (!slopes.known && count && fabs(window->x - far->x) >= run / 2) {
+		slopes.low = slopes.high = (window->y - far->y) / (window->x - far->x);
+		slopes.known = true;
+	}
+	if (slopes.known) {
+		return slopes;
+	}
+	if (is_left && stretch > est->stretches && !stretch->is_overlap) {
+		slopes = (struct slopes){ stretch[-1].slope_last, stretch[-1].slope_last, true };
+	} else if (!is_left && stretch + 1 < est->stretches + est->stretch_count &&
+		   !stretch[1].is_overlap) {
+		slopes = (struct slopes){ stretch[1].slope_first, stretch[1].slope_first, true };
+	}
+	return slopes;
+}
+
+/* What was so at one window, had it gone on to the other at one of these slopes. */
+static void cover(const struct window *from, struct window *to, const struct slopes *slopes)
+{
+	const double by = to->x - from->x;
+
+	to->low = fmin(to->low, from->own_low + fmin(slopes->low * by, slopes->high * by));
+	to->high = fmax(to->high, from->own_high + fmax(slopes->low * by, slopes->high * by));
 }
 
 void bound_beside(struct estimate *est)
@@ -204,15 +242,13 @@ void bound_beside(struct estimate *est)
 			struct window *a = &est->windows[i];
 			struct window *b = a + 1;
 			const double run = b->x - a->x;
-			double before;
-			double behind;
-			const bool has_before = slope_away(est, stretch, i, true, run, &before);
-			const bool has_behind =
-				slope_away(est, stretch, i + 1, false, run, &behind);
 			const double chord = run > 0 ? (b->y - a->y) / run : 0;
+			const struct slopes line = { chord, chord, true };
+			const struct slopes before = slopes_away(est, stretch, i, true, run);
+			const struct slopes behind = slopes_away(est, stretch, i + 1, false, run);
 
-			cover(a, b, has_before ? before : has_behind ? behind : chord);
-			cover(b, a, has_behind ? behind : has_before ? before : chord);
+			cover(a, b, before.known ? &before : behind.known ? &behind : &line);
+			cover(b, a, behind.known ? &behind : before.known ? &before : &line);
 		}
 	}
 }

@@ -40,6 +40,7 @@ static double clamp(double value, double low, double high)
 /* Fits each stretch on its sure windows, places what lies between, fits again. */
 static enum tdm_status fit_all(struct estimate *est, struct tdm_error *err)
 {
+	segment_judge(est);
 	for (size_t s = 0; s < est->stretch_count; s++) {
 		struct stretch *stretch = &est->stretches[s];
 

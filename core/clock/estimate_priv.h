@@ -99,6 +99,7 @@ struct estimate {
 	size_t window_count;
 	struct stretch *stretches;
 	size_t stretch_count, stretch_room;
+	bool is_unsteady; /* breaks are frequent */
 	struct dissent *dissents;
 	size_t dissent_count, dissent_room;
 	struct tdm_epoch_record *epochs; /* sorted */
@@ -161,6 +162,9 @@ enum tdm_status segment_windows(struct estimate *est, struct tdm_error *err);
 
 /** Keeps as dissents what was outvoted at the ends of runs. False without memory. */
 bool segment_hear_ends(struct estimate *est);
+
+/** Finds out whether breaks are so frequent that a line through few bursts may be one by chance. */
+void segment_judge(struct estimate *est);
 
 /** Limits of the momentary rate that the windows of a stretch allow. */
 void segment_rates(const struct estimate *est, struct stretch *stretch);

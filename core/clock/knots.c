@@ -190,17 +190,49 @@ static void add_dissents(struct points *points, const struct estimate *est,
 	add_heard(points, est, stretch, end - (end > 0), first, count);
 }
 
-/* Between two windows that tell no rate: as far as any clock could have gone, and come back. */
+/*
+ * Between two windows that tell no rate: any way from one to the other that a clock could have gone, and what was said
+ * against the estimate.
+ */
 static void add_kink(struct points *points, const struct estimate *est,
 	const struct stretch *stretch, const struct window *left)
 {
-	const double run = left[1].x - left->x;
-	const double reach = (stretch->rate_high - stretch->rate_low) * run / 4;
+	const struct window *right = left + 1;
+	const double run = right->x - left->x;
+	const double slow = stretch->rate_low;
+	const double fast = stretch->rate_high;
+	/* Where the lowest way and the highest turn. */
+	const double turn_low = (left->low - right->low + fast * run) / (fast - slow);
+	const double turn_high = (right->high - left->high - slow * run) / (fast - slow);
+	const uint64_t begin = place_guest(est, left->x);
+	const uint64_t end = place_guest(est, right->x);
+	uint64_t places[GAP_PLACES] = { begin + 1, place_guest(est, left->x + turn_low),
+		place_guest(est, left->x + turn_high), end - 1 };
+	size_t place_count = 4;
+	size_t first;
+	const size_t count = dissent_between(est, left->run, left->x, right->x, &first);
 
-	if (run > BURST_REACH_NS) {
-		points_add(points, est, place_guest(est, left->x + run / 2),
-			(left->y + left[1].y) / 2, (left->low + left[1].low) / 2 - reach,
-			(left->high + left[1].high) / 2 + reach);
+	for (size_t i = 0; i < count && place_count < GAP_PLACES; i++) {
+		places[place_count++] = place_guest(est, est->dissents[first + i].x);
+	}
+	qsort(places, place_count, sizeof(*places), compare_places);
+	for (size_t i = 0; i < place_count; i++) {
+		const double x = place_x(est, places[i]);
+		const double from = x - left->x;
+		const double to = run - from;
+		const double part = from / run;
+		/* The straight way is one of them, also where it takes a jump too small to be seen. */
+		double low = fmin(left->low + (right->low - left->low) * part,
+			fmax(left->low + slow * from, right->low - fast * to));
+		double high = fmax(left->high + (right->high - left->high) * part,
+			fmin(left->high + fast * from, right->high - slow * to));
+
+		if (places[i] <= begin || places[i] >= end) {
+			continue;
+		}
+		dissent_cover(est, x, first, count, &low, &high);
+		points_add(
+			points, est, places[i], left->y + (right->y - left->y) * part, low, high);
 	}
 }
 
@@ -217,10 +249,9 @@ static void add_windows(
 		run = i + 1 < end ? fmax(run, window[1].x - window->x) : run;
 		points_add(points, est, place_guest(est, window->x), window->y,
 			window->low - est->rho * run / 2, window->high + est->rho * run / 2);
-		if (i + 1 < end && !stretch->is_rated) {
+		if (i + 1 < end && !stretch->is_rated && window[1].x - window->x > BURST_REACH_NS) {
 			add_kink(points, est, stretch, window);
-		}
-		if (i + 1 < end) {
+		} else if (i + 1 < end) {
 			add_dissents(points, est, stretch, window->x, window[1].x);
 		}
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "estimate_priv.h"
+#include "chain.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,141 +8,11 @@ enum {
 	WEIGHT_CAP = 8, /* samples of a window that count there */
 	OWN_WEIGHT = 4, /* samples of two bursts or more that agree: a time of its own */
 	RATED_BURSTS = 3,
+	UNSTEADY_BURSTS = 2, /* more are needed for a rate where breaks are frequent: */
+	UNSTEADY_EVERY = 6,  /* at least one in so many bursts, */
+	UNSTEADY_LEAST = 3,  /* and at least so many */
 	END_SAMPLES = 3,
 };
-
-struct vertex {
-	double x, y;
-};
-
-/*
- * What is known of a stretch's rate while windows are added to its right end.
- *
- * Between two windows the average slope of y is at least (lower_j - upper_i) / (x_j - x_i) and at most
- * (upper_j - lower_i) / (x_j - x_i). The extremes over all i lie on convex chains: only the lower chain of the upper
- * points and the upper chain of the lower points are kept, and the tangent is found by bisection.
- */
-struct chain {
-	struct vertex *uppers; /* lower convex chain */
-	struct vertex *lowers; /* upper convex chain */
-	size_t upper_count, lower_count;
-	double slope_low, slope_high; /* all average slopes lie between */
-	double x;                     /* right end of what was added */
-	double rho;
-};
-
-static double turn(const struct vertex *a, const struct vertex *b, const struct vertex *c)
-{
-	return (b->x - a->x) * (c->y - a->y) - (b->y - a->y) * (c->x - a->x);
-}
-
-static void push_point(struct vertex *points, size_t *count, struct vertex point, double sign)
-{
-	while (*count >= 2 && sign * turn(&points[*count - 2], &points[*count - 1], &point) <= 0) {
-		(*count)--;
-	}
-	points[(*count)++] = point;
-}
-
-/* Greatest (sign 1) or least (sign -1) slope from a point of the chain to one on its right. */
-static double tangent(const struct vertex *points, size_t count, struct vertex to, double sign)
-{
-	size_t low = 0;
-	size_t high = count - 1;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		/* Seen from the point, does the chain go on turning outwards? */
-		if (sign * turn(&points[middle], &points[middle + 1], &to) > 0) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return (to.y - points[low].y) / (to.x - points[low].x);
-}
-
-/* Statements of a window as a chain sees them: mirrored where it runs to the left, narrowed where asked. */
-struct view {
-	struct vertex lower, upper;
-};
-
-static struct view view_of(const struct window *window, bool mirrored, bool narrowed)
-{
-	const double shrink = narrowed ? window->shrink : 0;
-	const double sign = mirrored ? -1 : 1;
-	const struct view view = {
-		.lower = { sign * window->x_lower, window->lower + shrink },
-		.upper = { sign * window->x_upper, window->upper - shrink },
-	};
-
-	return view;
-}
-
-static bool chain_init(struct chain *chain, const struct estimate *est, size_t room, bool mirrored)
-{
-	const double center = mirrored ? -est->rate_center : est->rate_center;
-
-	*chain = (struct chain){ .uppers = malloc((room + 1) * sizeof(*chain->uppers)),
-		.lowers = malloc((room + 1) * sizeof(*chain->lowers)),
-		.slope_low = center - RATE_CAP,
-		.slope_high = center + RATE_CAP,
-		.rho = est->rho };
-	return chain->uppers && chain->lowers;
-}
-
-static void chain_reset(struct chain *chain, double center)
-{
-	chain->upper_count = 0;
-	chain->lower_count = 0;
-	chain->slope_low = center - RATE_CAP;
-	chain->slope_high = center + RATE_CAP;
-}
-
-static void chain_release(struct chain *chain)
-{
-	free(chain->uppers);
-	free(chain->lowers);
-}
-
-static bool overlaps(const struct chain *chain, const struct view *view)
-{
-	return view->lower.x <= chain->x || view->upper.x <= chain->x;
-}
-
-/* The chain's slopes as they would be with this window. False where no rate within rho of a constant is left. */
-static bool chain_try(
-	const struct chain *chain, const struct view *view, double *slope_low, double *slope_high)
-{
-	*slope_low = chain->slope_low;
-	*slope_high = chain->slope_high;
-	/* A burst that overlaps the one before says nothing of the slope. */
-	if (chain->upper_count && !overlaps(chain, view)) {
-		const double least = tangent(chain->uppers, chain->upper_count, view->lower, 1);
-		const double most = tangent(chain->lowers, chain->lower_count, view->upper, -1);
-
-		*slope_low = least > *slope_low ? least : *slope_low;
-		*slope_high = most < *slope_high ? most : *slope_high;
-	}
-	return *slope_low <= *slope_high + 2 * chain->rho;
-}
-
-static void chain_push(struct chain *chain, const struct view *view)
-{
-	double low;
-	double high;
-
-	if (chain->upper_count && overlaps(chain, view)) {
-		return;
-	}
-	(void)chain_try(chain, view, &low, &high);
-	chain->x = fmax(view->lower.x, view->upper.x);
-	chain->slope_low = low;
-	chain->slope_high = high;
-	push_point(chain->uppers, &chain->upper_count, view->upper, 1);
-	push_point(chain->lowers, &chain->lower_count, view->lower, -1);
-}
 
 static unsigned int weight(const struct window *window)
 {
@@ -494,16 +364,45 @@ static bool find_sure(struct estimate *est)
 }
 
 /* Bursts that a stretch surely holds; not counted further than needed. */
-static unsigned int bursts(const struct estimate *est, const struct stretch *stretch)
+static size_t bursts(const struct estimate *est, const struct stretch *stretch, size_t needed)
 {
-	unsigned int count = 1;
+	size_t count = 1;
 
-	for (size_t i = 1; i < stretch->sure_count && count < RATED_BURSTS; i++) {
+	for (size_t i = 1; i < stretch->sure_count && count < needed; i++) {
 		const struct window *window = &est->windows[stretch->sure_first + i];
 
 		count += window->x - window[-1].x > BURST_REACH_NS;
 	}
 	return count;
+}
+
+/*
+ * Do the windows of a stretch tell its rate? Two bursts lie on a line whatever the clock did between them, three do so
+ * by chance where the rate changes all the time; one that was passed over speaks against the line.
+ */
+static bool is_rated(const struct estimate *est, const struct stretch *stretch)
+{
+	const struct window *first = &est->windows[stretch->sure_first];
+	size_t needed = RATED_BURSTS;
+	size_t at;
+
+	if (est->stretch_count == 1 && !est->is_live) {
+		return true;
+	}
+	needed += dissent_between(est, first->run, first->x, first[stretch->sure_count - 1].x, &at);
+	needed += est->is_unsteady ? UNSTEADY_BURSTS : 0;
+	return bursts(est, stretch, needed) >= needed;
+}
+
+void segment_judge(struct estimate *est)
+{
+	const size_t breaks = est->stretch_count - 1 + est->dissent_count;
+	size_t count = est->window_count > 0;
+
+	for (size_t i = 1; i < est->window_count; i++) {
+		count += est->windows[i].x - est->windows[i - 1].x > BURST_REACH_NS;
+	}
+	est->is_unsteady = breaks >= UNSTEADY_LEAST && breaks * UNSTEADY_EVERY > count;
 }
 
 void segment_rates(const struct estimate *est, struct stretch *stretch)
@@ -512,8 +411,7 @@ void segment_rates(const struct estimate *est, struct stretch *stretch)
 
 	stretch->rate_low = est->rate_center - RATE_CAP;
 	stretch->rate_high = est->rate_center + RATE_CAP;
-	/* Two bursts lie on a line whatever the clock did between them: beside other breaks that is no rate. */
-	stretch->is_rated = est->stretch_count == 1 || bursts(est, stretch) >= RATED_BURSTS;
+	stretch->is_rated = is_rated(est, stretch);
 	if (stretch->is_rated && chain_init(&chain, est, stretch->sure_count, false)) {
 		for (size_t i = 0; i < stretch->sure_count; i++) {
 			const struct view view =
