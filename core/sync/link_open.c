@@ -72,13 +72,16 @@ enum tdm_status tdm_link_request(struct tdm_link *link, const struct tdm_buffer 
 
 enum tdm_status tdm_link_open(const struct tdm_address *address,
 	const struct tdm_link_options *options, const struct tdm_buffer *open, uint64_t deadline_ns,
-	struct tdm_link **link, struct tdm_opened *opened, struct tdm_error *err)
+	uint32_t answer_ms, struct tdm_link **link, struct tdm_opened *opened,
+	struct tdm_error *err)
 {
 	struct tdm_opened unused;
 	enum tdm_status status = tdm_link_greet(address, options, deadline_ns, link, err);
 
 	if (status == TDM_OK) {
-		status = tdm_link_request(*link, open, deadline_ns, opened ? opened : &unused, err);
+		status = tdm_link_request(*link, open,
+			answer_ms ? tdm_deadline_ns(answer_ms) : deadline_ns,
+			opened ? opened : &unused, err);
 		if (status != TDM_OK) {
 			tdm_link_destroy(*link);
 			*link = NULL;

@@ -42,7 +42,7 @@ static enum tdm_status open_link(
 	const enum tdm_status status =
 		failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for a request")
 		       : tdm_link_open(&stream->address, &stream->link_options, &open,
-				 tdm_deadline_ns(stream->timeout_ms), &made->link, NULL, err);
+				 tdm_deadline_ns(stream->timeout_ms), 0, &made->link, NULL, err);
 
 	tdm_buffer_release(&open);
 	return status;

@@ -7,6 +7,8 @@
 
 enum {
 	DEFAULT_TIMEOUT_MS = 10000,
+	INSTANCE_MS =
+		60000, /* an agent makes its instance before it answers; a busy emulated guest took over 10 s */
 	TEXTS_MAX_BYTES = TDM_META_MAX_BYTES + (8 << 20)
 };
 
@@ -104,7 +106,8 @@ struct tdm_stream *tdm_stream_create(const struct tdm_stream_options *options,
 
 	if (status == TDM_OK) {
 		status = tdm_link_open(&stream->address, &stream->link_options, &open,
-			tdm_deadline_ns(stream->timeout_ms), &stream->link, &opened, err);
+			tdm_deadline_ns(stream->timeout_ms), INSTANCE_MS, &stream->link, &opened,
+			err);
 	}
 	if (status == TDM_OK) {
 		status = take_answer(stream, &opened, err);
@@ -299,7 +302,7 @@ enum tdm_status tdm_stream_list(
 
 	if (status == TDM_OK) {
 		status = tdm_link_open(options->address, &link_options, &open,
-			tdm_deadline_ns(timeout_ms), &link, &opened, err);
+			tdm_deadline_ns(timeout_ms), 0, &link, &opened, err);
 	}
 	for (unsigned int i = 0; status == TDM_OK && tdm_record_find(opened.text, opened.text_bytes,
 							     TDM_STREAM_KEY_MACHINE, i, name);

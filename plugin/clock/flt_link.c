@@ -226,7 +226,7 @@ static enum tdm_status connect_once(
 		status = tdm_record_add(&open, "guest", link->guest);
 	}
 	if (status == TDM_OK) {
-		status = tdm_link_open(&address, &options, &open, tdm_deadline_ns(CONNECT_MS),
+		status = tdm_link_open(&address, &options, &open, tdm_deadline_ns(CONNECT_MS), 0,
 			connection, NULL, err);
 	}
 	tdm_buffer_release(&open);

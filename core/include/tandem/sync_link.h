@@ -38,12 +38,14 @@ struct tdm_link *tdm_link_create(
  * Connects, proves and opens: the client's whole beginning.
  *
  * @param open    The OPEN body (tdm_open_put(), tdm_record_add()).
+ * @param answer_ms  How long the answer to OPEN may take where the connection stands; 0 = until @p deadline_ns.
  * @param opened  Receives the server's answer; its text lives until the next call on the link. May be NULL.
  * @retval TDM_ERR_PEER  Refused, or no answer in time; @p err says what the peer gave as reason.
  */
 enum tdm_status tdm_link_open(const struct tdm_address *address,
 	const struct tdm_link_options *options, const struct tdm_buffer *open, uint64_t deadline_ns,
-	struct tdm_link **link, struct tdm_opened *opened, struct tdm_error *err);
+	uint32_t answer_ms, struct tdm_link **link, struct tdm_opened *opened,
+	struct tdm_error *err);
 
 /** The first half of tdm_link_open(): connects and proves. */
 enum tdm_status tdm_link_greet(const struct tdm_address *address,

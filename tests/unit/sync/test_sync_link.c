@@ -410,7 +410,7 @@ static void a_service_that_leaves_at_its_greeting_is_a_fault_and_no_end(void **s
 		struct tdm_link *link = NULL;
 		struct tdm_error err = { .status = TDM_OK };
 
-		assert_int_equal(tdm_link_open(&address, &options, &open, tdm_deadline_ns(10000),
+		assert_int_equal(tdm_link_open(&address, &options, &open, tdm_deadline_ns(10000), 0,
 					 &link, NULL, &err),
 			TDM_ERR_PEER);
 		assert_null(link);
