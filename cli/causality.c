@@ -173,6 +173,28 @@ static enum tdm_status read_machine(struct run *run, size_t index, struct tdm_er
 
 /* ---- the report ---- */
 
+/* Without this a count of 0 would be no praise: nothing was held against anything. */
+static bool is_known(const struct causality_report *report)
+{
+	return report->judged || report->to_guest.pairs || report->to_host.pairs;
+}
+
+/* Another guest's events, or wrong corrections: most lie where this host's guest did not run, or never ran. */
+static bool is_doubtful(const struct causality_report *report)
+{
+	uint64_t beyond = 0, with_windows = 0;
+
+	for (size_t i = 0; i < report->vcpu_count; i++) {
+		const struct causality_vcpu *vcpu = &report->vcpus[i];
+
+		if (vcpu->windows) {
+			beyond += vcpu->beyond;
+			with_windows += vcpu->judged + vcpu->beyond;
+		}
+	}
+	return with_windows && report->outside + beyond > with_windows / 2;
+}
+
 static void print_text(const struct machine *machine, const struct causality_report *report)
 {
 	printf("%s, put on the host's clock by: %s\n", machine->name, machine->tie);
@@ -208,9 +230,15 @@ static void print_text(const struct machine *machine, const struct causality_rep
 		       " ns (guest too early) or %" PRId64 " ns (guest too late) on\n",
 			1 - report->room_back_ns, 1 + report->room_ahead_ns);
 	}
-	if (!report->judged && !report->to_guest.pairs && !report->to_host.pairs) {
+	if (is_doubtful(report)) {
+		puts("  doubt: most of its events lie outside every window of this host's guests: a guest of another host, another "
+		     "time, or a wrong correction");
+	}
+	if (!is_known(report)) {
 		puts("  nothing could be judged: record kvm_entry, kvm_exit and sched_switch on the host (LTTng: kvm_x86_entry, "
 		     "kvm_x86_exit), or net events with headers on both");
+		puts("  contradictions: not known");
+		return;
 	}
 	printf("  contradictions: %" PRIu64 "\n", report->contradictions);
 }
@@ -254,14 +282,19 @@ static void print_json(struct json_writer *json, const struct machine *machine,
 		json_int(json, "room_back_ns", report->room_back_ns);
 		json_int(json, "room_ahead_ns", report->room_ahead_ns);
 	}
-	json_uint(json, "contradictions", report->contradictions);
+	json_bool(json, "doubt", is_doubtful(report));
+	if (is_known(report)) {
+		json_uint(json, "contradictions", report->contradictions);
+	} else {
+		json_null(json, "contradictions");
+	}
 	json_object_end(json);
 }
 
 static enum tdm_status judge_guests(struct run *run, struct tdm_error *err)
 {
 	uint64_t contradictions = 0;
-	size_t guests = 0;
+	size_t guests = 0, judged = 0;
 
 	run->writer = (struct json_writer){ .out = stdout };
 	if (run->json) {
@@ -290,14 +323,22 @@ static enum tdm_status judge_guests(struct run *run, struct tdm_error *err)
 			print_text(&run->machines[i], &report);
 		}
 		contradictions += report.contradictions;
+		judged += is_known(&report);
 		guests++;
 	}
 	if (run->json) {
 		json_array_end(&run->writer);
-		json_uint(&run->writer, "contradictions", contradictions);
+		if (judged) {
+			json_uint(&run->writer, "contradictions", contradictions);
+		} else {
+			json_null(&run->writer, "contradictions");
+		}
 		json_object_end(&run->writer);
+	} else if (guests > 1 && judged) {
+		printf("contradictions in all: %" PRIu64 " (%zu of %zu guests could be judged)\n",
+			contradictions, judged, guests);
 	} else if (guests > 1) {
-		printf("contradictions in all: %" PRIu64 "\n", contradictions);
+		puts("contradictions in all: not known");
 	}
 	return guests ? TDM_OK
 		      : tdm_fail(err, TDM_ERR_RANGE,

@@ -83,10 +83,10 @@ def causality(*options):
 
 
 count, text = causality()
-assert count == 3475, text
+assert count == 3475 and "  doubt: most of its events lie outside" in text, text
 assert "6517 events, 3375 outside" in text and "100, received before sent: 100" in text, text
 count, text = causality("--corrections", f"{pair}/truth.corrections")
-assert count == 0 and "11257 events, 0 outside" in text, text
+assert count == 0 and "11257 events, 0 outside" in text and "doubt" not in text, text
 assert "from 15129 ns (guest too early) or 28720 ns (guest too late)" in text, text
 for shift, want_count in ((-5000, 0), (5000, 0), (-20000, 1), (100000, 948), (-100000, 1348), (1000000, 3073)):
     count, text = causality("--offset", f"guest={OFFSET + shift}")
@@ -101,5 +101,11 @@ for inputs, events in ((["kvm-tsc", "kvm-tsc-l2"], 1981), (["kvm-two-guests", "k
 out = subprocess.run([tandem, "info", "--causality", "--json", "--quiet", *[f"{kvm}/{i}.dat" for i in ("kvm-tsc", "kvm-tsc-l2")]],
                      stdout=subprocess.PIPE, text=True, check=True).stdout
 assert json.loads(out)["contradictions"] == 0
+# Where nothing can be held against anything, no count is given.
+blind = [f"{source}/tests/data/pairs/{name}.dat" for name in ("mono-interval", "mono-interval-guestrole")]
+out = subprocess.run([tandem, "info", "--causality", "--quiet", *blind], stdout=subprocess.PIPE, text=True, check=True).stdout
+assert "nothing could be judged" in out and "contradictions: not known" in out and "contradictions: 0" not in out, out
+out = subprocess.run([tandem, "info", "--causality", "--json", "--quiet", *blind], stdout=subprocess.PIPE, text=True, check=True).stdout
+assert json.loads(out)["contradictions"] is None and json.loads(out)["causality"][0]["contradictions"] is None, out
 print("causality: 3475 contradictions without the correction, 0 with it")
 sys.exit(0)
