@@ -125,19 +125,6 @@ static enum tdm_status through_graph(struct convert_ctf *ctf, struct ctf_machine
 	return status;
 }
 
-/* Whether a trace has system calls that tandem recorded in user space. */
-static bool has_own_calls(const struct tsdl_metadata *metadata)
-{
-	for (size_t i = 0; i < metadata->event_count; i++) {
-		const char *const name = metadata->events[i].name;
-
-		if (name && strncmp(name, "tandem:syscall_", 15) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Into @p to, which exists. */
 static enum tdm_status convert_trace(struct convert_ctf *ctf, struct ctf_machine *machine,
 	const char *from, const char *to, struct tdm_error *err)
@@ -149,8 +136,10 @@ static enum tdm_status convert_trace(struct convert_ctf *ctf, struct ctf_machine
 	enum tdm_status status = convert_ctf_metadata(from, &text, &metadata, err);
 	const bool is_all = tdm_selection_is_all(&ctf->options->convert.selection);
 	struct ctf_threads threads = { 0 };
-	const bool is_own = status == TDM_OK && ctf->options->as_kernel && has_own_calls(&metadata);
+	const bool has_own = status == TDM_OK && tsdl_has_event(&metadata, "tandem:syscall_");
+	const bool is_own = has_own && ctf->options->as_kernel;
 
+	machine->has_user_calls |= has_own && !is_own;
 	if (status != TDM_OK) {
 		/* The machine's other traces still come. */
 		TDM_ERROR(&ctf->command->log, "%s: this trace is left out", err->text);
@@ -260,6 +249,9 @@ static void print_machine(const struct ctf_machine *machine)
 			machine->bound_ns);
 	} else {
 		printf("\n    clock: %s\n", machine->is_host ? "the reference" : "its own");
+	}
+	if (machine->has_user_calls) {
+		printf("    a user-space trace of system calls: --as-kernel makes it a kernel trace for Trace Compass\n");
 	}
 }
 

@@ -28,6 +28,7 @@ struct ctf_machine {
 	struct tdm_ctf_clone_report report;
 	struct convert_ctf_counts counts;
 	bool through_graph;
+	bool has_user_calls; /* system calls that tandem recorded, left as they are */
 	uint64_t bound_ns;
 	uint64_t unread_traces; /* told */
 };

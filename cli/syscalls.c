@@ -65,7 +65,8 @@ static const char help[] =
 	"  -h, --help                 this text\n"
 	"      --version              the version\n\n"
 	"Example: tandem syscalls -o trace -- make\n"
-	"         babeltrace2 trace\n";
+	"         babeltrace2 trace\n"
+	"         tandem convert -o out --as-kernel trace    # a kernel trace for Trace Compass\n";
 
 struct options {
 	const char *dir;

@@ -101,7 +101,10 @@ static enum tdm_status check_env(struct ctf_trace_check *trace)
 	}
 	checked->is_kernel = strcmp(domain->text, "kernel") == 0;
 	if (!checked->is_kernel) {
-		return TDM_OK;
+		return tsdl_has_event(&trace->metadata, "tandem:syscall_")
+			       ? tdm_ctf_finding_add(checked, false,
+					 "a user-space trace of system calls, no kernel analysis runs: tandem convert --as-kernel makes it a kernel trace")
+			       : TDM_OK;
 	}
 	status = want_env(trace, "hostname", false);
 	if (status == TDM_OK) {

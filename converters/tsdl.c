@@ -407,6 +407,18 @@ void tsdl_release(struct tsdl_metadata *metadata)
 	*metadata = (struct tsdl_metadata){ 0 };
 }
 
+bool tsdl_has_event(const struct tsdl_metadata *metadata, const char *prefix)
+{
+	for (size_t i = 0; i < metadata->event_count; i++) {
+		const char *const name = metadata->events[i].name;
+
+		if (name && strncmp(name, prefix, strlen(prefix)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 const struct tsdl_env *tsdl_find_env(const struct tsdl_metadata *metadata, const char *name)
 {
 	for (size_t i = 0; i < metadata->env_count; i++) {

@@ -110,6 +110,9 @@ void tsdl_release(struct tsdl_metadata *metadata);
 /** Environment entry by name, or NULL. */
 const struct tsdl_env *tsdl_find_env(const struct tsdl_metadata *metadata, const char *name);
 
+/** Whether an event's name begins so. */
+bool tsdl_has_event(const struct tsdl_metadata *metadata, const char *prefix);
+
 /** Member of a structure by name, with or without a leading underscore; NULL if there is none. */
 const struct tsdl_field *tsdl_find_field(const struct tsdl_type *type, const char *name);
 

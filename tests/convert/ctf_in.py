@@ -233,6 +233,11 @@ def system_calls_of_user_space_become_the_kernels():
     os.chmod(path, 0o644)
     with open(path, "wb") as stream:
         stream.write(b"/* CTF 1.8 */\n" + text)
+    for out, said in (convert("as-it-is", "guest=" + source), convert("as-the-kernel", "--as-kernel", "guest=" + source)):
+        checked = subprocess.run([TANDEM, "check-ctf", out], stdout=subprocess.PIPE, timeout=60).stdout.decode()
+        is_user = out.endswith("as-it-is")
+        assert ("--as-kernel makes it a kernel trace" in said) == is_user, said
+        assert ("--as-kernel makes it a kernel trace" in checked) == is_user, checked
     for how in ([], ["--corrections", "guest=" + os.path.join(WORK, "bend.corrections")]):
         out, _ = convert("as-kernel-%d" % len(how), "--as-kernel", "guest=" + source, *how)
         after, _ = read(out)
