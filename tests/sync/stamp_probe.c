@@ -1,106 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * stamp_probe.c - is the kernel stamping every packet that arrives? Looked at from outside, without privileges.
- *
- * A datagram is sent to a socket that asks for no stamps; a while later it does ask, and reads. A stamp near the sending
- * shows that the kernel stamped at arrival, for somebody else's sake; one near the reading that it did not.
- */
+/* stamp_probe.c - the kernel stamps every packet that arrives during bursts that ask for it, and at no other time. */
+#include "kernel_stamps.h"
 #include "responder_thread.h"
 #include <errno.h>
-#include <linux/net_tstamp.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <tandem/requester.h>
-#include <time.h>
 
 enum {
-	PAUSE_MS = 20,
 	PATIENCE_MS = 20000
 };
-
-static uint64_t real_ns(void)
-{
-	return tdm_clock_read(TDM_CLOCK_REAL);
-}
-
-static void pause_ms(long ms)
-{
-	const struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-
-	nanosleep(&pause, NULL);
-}
 
 static void fail(const char *what)
 {
 	fprintf(stderr, "stamp_probe: %s\n", what);
 	exit(1);
-}
-
-/* True while receive stamping is on for the whole machine. */
-static bool is_on(void)
-{
-	const unsigned int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
-	struct sockaddr_in at = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t size = sizeof(at);
-	_Alignas(struct cmsghdr) char control[256];
-	char byte = 1;
-	struct iovec part = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control) };
-	const int to = socket(AF_INET, SOCK_DGRAM, 0);
-	const int from = socket(AF_INET, SOCK_DGRAM, 0);
-	uint64_t stamp_ns = 0;
-
-	if (bind(to, (struct sockaddr *)&at, sizeof(at)) != 0 ||
-		getsockname(to, (struct sockaddr *)&at, &size) != 0) {
-		fail("no datagram socket");
-	}
-
-	const uint64_t sent_ns = real_ns();
-
-	if (sendto(from, &byte, 1, 0, (struct sockaddr *)&at, sizeof(at)) != 1) {
-		fail("no datagram");
-	}
-	pause_ms(PAUSE_MS);
-	setsockopt(to, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
-
-	const uint64_t asked_ns = real_ns();
-
-	if (recvmsg(to, &message, 0) != 1) {
-		fail("no datagram came");
-	}
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPING) {
-			struct timespec stamp;
-
-			memcpy(&stamp, CMSG_DATA(c), sizeof(stamp));
-			stamp_ns = (uint64_t)stamp.tv_sec * 1000000000 + (uint64_t)stamp.tv_nsec;
-		}
-	}
-	close(to);
-	close(from);
-	/* No stamp at all, or one made at the reading: the key was off when the datagram came. */
-	return stamp_ns != 0 && stamp_ns < sent_ns + (asked_ns - sent_ns) / 2;
-}
-
-/* Our own probe turns the key on for a moment, and the kernel turns it off in its own time. */
-static bool becomes(bool wanted, long patience_ms)
-{
-	const uint64_t until_ns = tdm_deadline_ns((uint32_t)patience_ms);
-
-	do {
-		if (is_on() == wanted) {
-			return true;
-		}
-		pause_ms(30);
-	} while (tdm_now_ns() < until_ns);
-	return false;
 }
 
 struct bursts {
@@ -141,11 +57,11 @@ static bool on_during_burst(struct tdm_requester *requester, bool stamps)
 	if (pthread_create(&thread, NULL, run_burst, &bursts) != 0) {
 		fail("no thread");
 	}
-	pause_ms(60);
+	kernel_stamps_pause_ms(60);
 	while (bursts.running && !was_on) {
-		was_on = is_on() && bursts.running;
+		was_on = kernel_stamps_are_on() && bursts.running;
 		/* Off between two looks, or the look itself would keep it on. */
-		pause_ms(30);
+		kernel_stamps_pause_ms(30);
 	}
 	pthread_join(thread, NULL);
 	printf("burst: %zu exchanges, %zu stamped by the kernel\n", bursts.samples, bursts.stamped);
@@ -174,7 +90,7 @@ static void check(const char *address, bool datagrams, bool stamps)
 	if (!requester) {
 		fail(err.text);
 	}
-	if (!becomes(false, PATIENCE_MS)) {
+	if (!kernel_stamps_become(false, PATIENCE_MS)) {
 		fail("the key is on before the burst");
 	}
 	/* Twice: what turns off late by itself would show in the second one. */
@@ -183,7 +99,7 @@ static void check(const char *address, bool datagrams, bool stamps)
 
 		/* Somebody else on this machine may ask for stamps meanwhile; not each time, we would. */
 		for (int again = 0; !stamps && was_on && again < 5; again++) {
-			becomes(false, PATIENCE_MS);
+			kernel_stamps_become(false, PATIENCE_MS);
 			was_on = on_during_burst(requester, stamps);
 		}
 
@@ -193,10 +109,10 @@ static void check(const char *address, bool datagrams, bool stamps)
 			fail(stamps ? "the key is off during the burst"
 				    : "the key is on without being asked for");
 		}
-		if (!becomes(false, 5000)) {
+		if (!kernel_stamps_become(false, 5000)) {
 			fail("the key stays on after the burst");
 		}
-		pause_ms(1000);
+		kernel_stamps_pause_ms(1000);
 	}
 	/* A burst whose peer dies in the middle leaves nothing on either. */
 	if (stamps) {
@@ -204,17 +120,17 @@ static void check(const char *address, bool datagrams, bool stamps)
 		pthread_t thread;
 
 		pthread_create(&thread, NULL, run_burst, &bursts);
-		pause_ms(100);
+		kernel_stamps_pause_ms(100);
 		shutdown(tdm_requester_fd(requester), SHUT_RDWR);
 		pthread_join(thread, NULL);
-		if (!becomes(false, 2000)) {
+		if (!kernel_stamps_become(false, 2000)) {
 			fail("the key stays on after a burst that broke");
 		}
 	}
 	tdm_requester_destroy(requester);
 	responder_thread_stop(&server);
 	tdm_local_clock_release(&clock);
-	if (!becomes(false, 2000)) {
+	if (!kernel_stamps_become(false, 2000)) {
 		fail("the key stays on after the session");
 	}
 }
@@ -265,15 +181,15 @@ static void check_killed(int signal_number, bool datagrams)
 		}
 	}
 	for (int i = 0; i < 100 && !was_on; i++) {
-		was_on = is_on();
-		pause_ms(10);
+		was_on = kernel_stamps_are_on();
+		kernel_stamps_pause_ms(10);
 	}
 	kill(pid, signal_number);
 	waitpid(pid, NULL, 0);
 	if (!was_on) {
 		fail("no burst with stamps to be killed in");
 	}
-	if (!becomes(false, 3000)) {
+	if (!kernel_stamps_become(false, 3000)) {
 		fail("the key stays on after a kill in a burst");
 	}
 	responder_thread_stop(&server);
@@ -306,10 +222,10 @@ static void check_silent(void)
 			&err) != TDM_OK) {
 		fail(err.text);
 	}
-	if (!becomes(true, 1000)) {
+	if (!kernel_stamps_become(true, 1000)) {
 		fail("the key is off in a burst that was asked for");
 	}
-	if (!becomes(false, 3000)) {
+	if (!kernel_stamps_become(false, 3000)) {
 		fail("the key stays on for a host that says nothing more");
 	}
 	printf("silent in a burst: key off\n");
@@ -320,7 +236,7 @@ static void check_silent(void)
 
 int main(void)
 {
-	if (!becomes(false, PATIENCE_MS)) {
+	if (!kernel_stamps_become(false, PATIENCE_MS)) {
 		/* Somebody else's capture. */
 		printf("SKIP: receive stamping is on already\n");
 		return 77;
