@@ -49,6 +49,25 @@ static bool grow(struct ctf_threads *threads)
 	return true;
 }
 
+/* A program begins: its process has this name, and a child of vfork is a process of its own from here. */
+static void note_program(struct ctf_thread *thread, const bt_message *message, int32_t pid)
+{
+	const bt_event *const event = bt_message_event_borrow_event_const(message);
+	const char *const name = bt_event_class_get_name(bt_event_borrow_class_const(event));
+	const bt_field *const program =
+		ctf_member(bt_event_borrow_payload_field_const(event), "name");
+
+	if (!name || strcmp(name, "tandem:process_start") != 0) {
+		return;
+	}
+	thread->pid = pid;
+	if (!thread->has_context_name && program &&
+		bt_field_get_class_type(program) == BT_FIELD_CLASS_TYPE_STRING) {
+		snprintf(thread->comm, sizeof(thread->comm), "%s",
+			bt_field_string_get_value(program));
+	}
+}
+
 void ctf_threads_see(struct ctf_threads *threads, const bt_message *message)
 {
 	const bt_field *const context = bt_event_borrow_common_context_field_const(
@@ -73,17 +92,18 @@ void ctf_threads_see(struct ctf_threads *threads, const bt_message *message)
 		return;
 	}
 	thread = place_of(threads, (int32_t)tid);
-	if (thread->tid) {
-		return;
+	pid = ctf_number(ctf_member(context, "vpid"), &pid) ? pid : tid;
+	if (!thread->tid) {
+		thread->tid = (int32_t)tid;
+		thread->pid = (int32_t)pid;
+		threads->count++;
+		comm = ctf_member(context, "procname");
+		thread->has_context_name =
+			comm && bt_field_get_class_type(comm) == BT_FIELD_CLASS_TYPE_STRING;
+		snprintf(thread->comm, sizeof(thread->comm), "%s",
+			thread->has_context_name ? bt_field_string_get_value(comm) : "");
 	}
-	thread->tid = (int32_t)tid;
-	thread->pid = ctf_number(ctf_member(context, "vpid"), &pid) ? (int32_t)pid : (int32_t)tid;
-	threads->count++;
-	comm = ctf_member(context, "procname");
-	snprintf(thread->comm, sizeof(thread->comm), "%s",
-		comm && bt_field_get_class_type(comm) == BT_FIELD_CLASS_TYPE_STRING
-			? bt_field_string_get_value(comm)
-			: "");
+	note_program(thread, message, (int32_t)pid);
 }
 
 void ctf_threads_release(struct ctf_threads *threads)
@@ -178,7 +198,14 @@ static bool put_packet(const struct ctf_threads *threads, const struct tdm_ctf_r
 	}
 	for (size_t i = 0; i < threads->room; i++) {
 		if (threads->of[i].tid) {
-			sorted[count++] = threads->of[i];
+			struct ctf_thread *const thread = &sorted[count++];
+
+			*thread = threads->of[i];
+			if (!*thread->comm && thread->pid > 0) {
+				/* A thread is called as its process is. */
+				memcpy(thread->comm, place_of(threads, thread->pid)->comm,
+					sizeof(thread->comm));
+			}
 		}
 	}
 	qsort(sorted, count, sizeof(*sorted), by_tid);

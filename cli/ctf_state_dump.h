@@ -14,6 +14,7 @@
 
 struct ctf_thread {
 	int32_t tid, pid; /* tid 0: an empty place */
+	bool has_context_name; /* the events carry it, so no event of the recorder tells it */
 	char comm[64];
 };
 
@@ -25,7 +26,10 @@ struct ctf_threads {
 	uint64_t first_value; /* of the clock, of the earliest event */
 };
 
-/** Learns from an event's context. Without memory, or beyond 65536 threads, nothing is learned. */
+/**
+ * Learns from an event's context, and names from tandem:process_start where no context has them: the last program of a
+ * process. Without memory, or beyond 65536 threads, nothing is learned.
+ */
 void ctf_threads_see(struct ctf_threads *threads, const bt_message *message);
 void ctf_threads_release(struct ctf_threads *threads);
 

@@ -26,6 +26,10 @@ for side in entry exit; do
 done
 grep -q 'tandem:' "$work/kernel.txt" && fail "--as-kernel leaves the prefix"
 grep -q 'syscall_entry_openat: .* tid = .* filename = "' "$work/kernel.txt" || fail "--as-kernel: $(grep -m 1 openat "$work/kernel.txt")"
+for name in bash ls sort; do
+	grep -q "lttng_statedump_process_state: .* name = \"$name\"" "$work/kernel.txt" || fail "--as-kernel: no thread is called $name"
+done
+grep -q 'lttng_statedump_process_state: .* name = ""' "$work/kernel.txt" && fail "--as-kernel: a thread without a name"
 
 options="--filter openat,sched_getaffinity"
 record "$trace" sh -c "nproc; cat /etc/hostname"
