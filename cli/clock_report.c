@@ -81,6 +81,19 @@ void cli_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, 
 	free(bounds);
 }
 
+void cli_timeline_bound_text(const struct tdm_timeline *timeline, char *text, size_t room)
+{
+	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
+	uint64_t median;
+	uint64_t worst;
+	char rooms[2][32];
+
+	cli_timeline_bounds(timeline, &median, &worst);
+	snprintf(text, room, "+-%s at the median knot, +-%s at worst",
+		time_text(host_ns(&info, median), rooms[0]),
+		time_text(host_ns(&info, worst), rooms[1]));
+}
+
 void cli_json_string(FILE *out, const char *text)
 {
 	if (!text) {
@@ -313,13 +326,12 @@ void cli_report_estimate_json(FILE *out, const char *name, const struct tdm_qual
 void cli_report_timeline(FILE *out, const char *name, const struct tdm_timeline *timeline)
 {
 	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
-	uint64_t median;
-	uint64_t worst;
 	uint64_t first;
 	uint64_t last;
-	char room[4][32];
+	char bound[100];
+	char room[2][32];
 
-	cli_timeline_bounds(timeline, &median, &worst);
+	cli_timeline_bound_text(timeline, bound, sizeof(bound));
 	fprintf(out, "%s: corrections, method %s\n", name, info.method ? info.method : "not said");
 	report_clocks(out, &info);
 	if (tdm_timeline_range(timeline, &first, &last)) {
@@ -337,11 +349,7 @@ void cli_report_timeline(FILE *out, const char *name, const struct tdm_timeline 
 		}
 		fputc('\n', out);
 	}
-	fprintf(out,
-		"  bound       +-%s at the median knot, +-%s at worst, rate within %" PRIu64
-		" ppb\n",
-		time_text(host_ns(&info, median), room[0]),
-		time_text(host_ns(&info, worst), room[1]), info.rate_ppb);
+	fprintf(out, "  bound       %s, rate within %" PRIu64 " ppb\n", bound, info.rate_ppb);
 	if (info.has_counts) {
 		fprintf(out,
 			"  samples     %" PRIu64 ", used %" PRIu64 ", bogus %" PRIu64

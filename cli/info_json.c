@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "clock_report.h"
 #include "info_report.h"
 
 static void json_streams(
@@ -180,6 +181,16 @@ void info_json_machine(struct json_writer *json, const struct info_machine *scan
 	json_text(json, "tie", tie_name(machine->tie));
 	json_text(json, "reference", tdm_machines_at(machines, machine->reference)->name);
 	json_text(json, "corrections", machine->corrections_path);
+	if (machine->corrections) {
+		uint64_t median, worst;
+
+		cli_timeline_bounds(machine->corrections, &median, &worst);
+		json_uint(json, "bound_median", median);
+		json_uint(json, "bound_worst", worst);
+	} else {
+		json_null(json, "bound_median");
+		json_null(json, "bound_worst");
+	}
 	json_bool(json, "shares_time_with_reference", !scanned->disjoint);
 	json_samples(json, scanned);
 	json_guests(json, scanned->info);

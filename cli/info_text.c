@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "clock_report.h"
 #include "info_report.h"
 #include <inttypes.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static void text_tie(
 	line(out, "tied by", text);
 	if (scanned->info->has_peer && machine->tie == TDM_TIE_SELF) {
 		line(out, "shifted",
-			"by a time shift of trace-cmd, onto a host that is not among the inputs");
+			"by the time shift in the file, onto a host that is not among the inputs");
 	}
 	if (scanned->disjoint) {
 		line(out, "doubt",
@@ -141,13 +142,49 @@ static void text_ids(FILE *out, const struct tdm_trace_info *info)
 	}
 }
 
+/* Offsets in a TIME_SHIFT are in units of the clock. */
+static const char *sample_unit(const struct info_machine *scanned)
+{
+	const char *const clock = scanned->info->clock;
+
+	return clock && strcmp(clock, "x86-tsc") != 0 && strcmp(clock, "tsc2nsec") != 0 ? "ns"
+											: "ticks";
+}
+
+/* How far the correction of a guest may be from the truth, or that nobody knows. */
+static void text_bound(FILE *out, const struct info_machine *scanned)
+{
+	uint64_t samples = 0;
+	uint64_t most = 0;
+	char text[300];
+
+	if (scanned->machine->tie == TDM_TIE_CORRECTIONS && scanned->machine->corrections) {
+		cli_timeline_bound_text(scanned->machine->corrections, text, sizeof(text));
+		line(out, "bound", text);
+		return;
+	}
+	if (scanned->machine->tie != TDM_TIE_SHIFT) {
+		return;
+	}
+	for (size_t i = 0; i < scanned->sample_cpu_count; i++) {
+		const struct info_samples *const of_cpu = &scanned->samples[i];
+		const uint64_t spread =
+			(uint64_t)of_cpu->most_offset - (uint64_t)of_cpu->least_offset;
+
+		samples += of_cpu->count;
+		most = of_cpu->count && spread > most ? spread : most;
+	}
+	snprintf(text, sizeof(text),
+		"none: a time shift says no bound, here %" PRIu64
+		" samples on %zu CPUs, which differ by up to %" PRIu64
+		" %s; tandem record and tandem sync give one (--corrections)",
+		samples, scanned->sample_cpu_count, most, sample_unit(scanned));
+	line(out, "bound", text);
+}
+
 static void text_samples(FILE *out, const struct info_machine *scanned)
 {
-	const char *const unit = scanned->info->clock &&
-						 strcmp(scanned->info->clock, "x86-tsc") != 0 &&
-						 strcmp(scanned->info->clock, "tsc2nsec") != 0
-					 ? "ns"
-					 : "ticks";
+	const char *const unit = sample_unit(scanned);
 
 	for (size_t i = 0; i < scanned->sample_cpu_count; i++) {
 		const struct info_samples *const samples = &scanned->samples[i];
@@ -233,6 +270,7 @@ void info_text_machine(
 	text_clock(out, scanned->info);
 	text_tie(out, scanned, machines);
 	text_samples(out, scanned);
+	text_bound(out, scanned);
 	text_ids(out, scanned->info);
 	text_range(out, scanned);
 	snprintf(text, sizeof(text), "%" PRIu64 ", lost by the tracer %" PRIu64 "%s",

@@ -12,7 +12,7 @@ const char *tdm_tie_words(enum tdm_tie tie)
 	case TDM_TIE_SAME:
 		return "same machine as the reference";
 	case TDM_TIE_SHIFT:
-		return "time shift of trace-cmd";
+		return "time shift in the file";
 	case TDM_TIE_CORRECTIONS:
 		return "corrections file";
 	case TDM_TIE_NAMED:

@@ -67,7 +67,10 @@ check(all(s["count"] == 5 for s in result[1]["sync_samples"]), "5 samples a CPU 
 result = json.loads(tandem("info", "--json", *data("pairs/default-clock.dat", "pairs/default-clock-guestrole.dat")).stdout)
 check(result["machines"][1]["shares_time_with_reference"] is False, "a shift of mixed clocks is not doubted")
 text = tandem("info", *PAIR).stdout
-check("time shift of trace-cmd, onto host" in text and "5 samples" in text and "spread" in text, f"text of info: {text}")
+check("time shift in the file, onto host" in text and "5 samples" in text and "spread" in text, f"text of info: {text}")
+
+check("bound       none: a time shift says no bound" in text, f"the lack of a bound is not said: {text}")
+check(result["machines"][1]["bound_worst"] is None, "a time shift has a bound in JSON")
 
 # Hostile input: 1 or 3, a message, never a crash.
 with tempfile.TemporaryDirectory() as work:

@@ -88,7 +88,7 @@ def what_comes_through_a_pipe_is_read_as_a_file_is(directory):
     done = run("bash", "-c", "'%s' view <(cat '%s') <(cat '%s')" % (TANDEM, host, guest))
     assert done.code == 0 and done.out.splitlines() == lines_of(host, guest), done.err
     done = run("bash", "-c", "'%s' info <(cat '%s') web=<(cat '%s')" % (TANDEM, host, guest))
-    assert "time shift of trace-cmd" in done.out and "22285" in done.out, done
+    assert "time shift in the file" in done.out and "22285" in done.out, done
     out = os.path.join(directory, "out")
     done = run("bash", "-c", "cat '%s' | '%s' convert -o '%s' -" % (host, TANDEM, out))
     assert done.code == 0 and "22285 events" in done.out, done

@@ -119,7 +119,7 @@ enum tdm_status tdm_machines_put_aside_unopened(
 size_t tdm_machines_count(const struct tdm_machines *machines);
 const struct tdm_machine *tdm_machines_at(const struct tdm_machines *machines, size_t index);
 
-/** A few words for a tie, e.g. "time shift of trace-cmd". Never NULL. */
+/** A few words for a tie, e.g. "time shift in the file". Never NULL. */
 const char *tdm_tie_words(enum tdm_tie tie);
 
 /**
