@@ -11,7 +11,6 @@ enum {
 	OPT_CLOCKS_ONLY,
 	OPT_FINISH,
 	OPT_FORCE,
-	OPT_GUEST,
 	OPT_GUEST_PID,
 	OPT_NO_KALLSYMS,
 	OPT_PID,
@@ -36,7 +35,7 @@ static const struct option long_options[] = {
 	{ "clocks-only", no_argument, NULL, OPT_CLOCKS_ONLY },
 	{ "finish", required_argument, NULL, OPT_FINISH },
 	{ "force", no_argument, NULL, OPT_FORCE },
-	{ "guest", required_argument, NULL, OPT_GUEST },
+	{ "guest", required_argument, NULL, 'g' },
 	{ "guest-pid", required_argument, NULL, OPT_GUEST_PID },
 	{ "no-kallsyms", no_argument, NULL, OPT_NO_KALLSYMS },
 	{ "pid", required_argument, NULL, OPT_PID },
@@ -153,7 +152,7 @@ static int parse_own(struct record_options *options, struct cli_command *command
 	case OPT_FORCE:
 		options->force = true;
 		return -1;
-	case OPT_GUEST:
+	case 'g':
 		return add_guest(options, optarg) ? -1 : TDM_EXIT_FAILED;
 	case OPT_GUEST_PID:
 		if (!options->guest_count || !parse_number(optarg, 1, 1 << 22, &number)) {
@@ -239,7 +238,7 @@ int record_options_parse(
 	struct record_options *options, struct cli_command *command, int argc, char **argv)
 {
 	*options = (struct record_options){ .kallsyms = true };
-	for (int value; (value = getopt_long(argc, argv, "+" CLI_COMMON_LETTERS "o:e:f:C:b:c",
+	for (int value; (value = getopt_long(argc, argv, "+" CLI_COMMON_LETTERS "o:e:f:C:g:b:c",
 				 long_options, NULL)) != -1;) {
 		const int status = parse_own(options, command, value);
 
