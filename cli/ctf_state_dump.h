@@ -13,7 +13,7 @@
 #include <tandem/status.h>
 
 struct ctf_thread {
-	int32_t tid, pid; /* tid 0: an empty place */
+	int32_t tid, pid;      /* tid 0: an empty place */
 	bool has_context_name; /* the events carry it, so no event of the recorder tells it */
 	char comm[64];
 };

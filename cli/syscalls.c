@@ -318,6 +318,16 @@ static int report(struct cli_command *command, const struct options *options, co
 		syscalls_report_release(&found);
 		return cli_failed(command, &err);
 	}
+	if (!log_path && found.trace_count == 0) {
+		/* Right behind a recording it may be so: no program could be followed. */
+		tdm_fail(&err, TDM_ERR_FORMAT,
+			access(dir, F_OK) == 0
+				? "%s: no trace there (no file \"metadata\" in it or below it)"
+				: "%s: no trace there: no such directory",
+			dir);
+		syscalls_report_release(&found);
+		return cli_failed(command, &err);
+	}
 
 	found.all_chosen = options->choice.all && log_path;
 

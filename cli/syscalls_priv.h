@@ -53,6 +53,7 @@ struct syscalls_process {
 struct syscalls_report {
 	struct syscalls_process *processes; /* owned */
 	size_t process_count;
+	size_t trace_count;
 	uint64_t entries, exits, notes; /* in the trace */
 	uint64_t discarded_events;
 	uint64_t discarded_packets;

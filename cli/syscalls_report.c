@@ -359,6 +359,7 @@ enum tdm_status syscalls_report_read(const char *dir, const char *log_path,
 	}
 	work->report = report;
 	status = syscalls_graph_build(graph, dir, consume, work, &traces, err);
+	report->trace_count = traces;
 	if (status != TDM_OK || traces == 0) {
 		goto out; /* no program registered with LTTng: an empty report */
 	}

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <lttng/lttng.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -47,10 +48,36 @@ static void become_daemon(const char *log_path)
 	_exit(127);
 }
 
+/* The end of what the daemon wrote, as one line; "nothing" where it wrote none. */
+static void last_words(const char *log_path, char *words, size_t room)
+{
+	FILE *const in = fopen(log_path, "re");
+	size_t got = 0;
+
+	if (in) {
+		if (fseek(in, -(long)(room - 1), SEEK_END) != 0) {
+			rewind(in); /* it is shorter */
+		}
+		got = fread(words, 1, room - 1, in);
+		fclose(in);
+	}
+	while (got && strchr(" \r\n", words[got - 1])) {
+		got--;
+	}
+	words[got] = '\0';
+	for (size_t i = 0; i < got; i++) {
+		words[i] = words[i] == '\n' ? '|' : (unsigned char)words[i] < ' ' ? ' ' : words[i];
+	}
+	if (!got) {
+		snprintf(words, room, "nothing");
+	}
+}
+
 enum tdm_status syscalls_daemon_need(struct syscalls_session *session, const char *scratch,
 	const struct tdm_log *log, struct tdm_error *err)
 {
 	char log_path[PATH_MAX + 32];
+	char words[400];
 
 	if (lttng_session_daemon_alive() == 1) {
 		TDM_DEBUG(log, "A session daemon answers");
@@ -83,8 +110,10 @@ enum tdm_status syscalls_daemon_need(struct syscalls_session *session, const cha
 				return tdm_fail(err, TDM_ERR_IO,
 					"lttng-sessiond cannot be started: is the package lttng-tools installed?");
 			}
+			/* The log goes with its folder. */
+			last_words(log_path, words, sizeof(words));
 			return tdm_fail(err, TDM_ERR_PEER,
-				"lttng-sessiond ended at once; its words are in %s", log_path);
+				"lttng-sessiond ended at once; it said: %s", words);
 		}
 		if (lttng_session_daemon_alive() == 1) {
 			return TDM_OK;

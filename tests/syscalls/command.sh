@@ -97,6 +97,14 @@ if [ "$(id -u)" = 0 ] && mkdir "$work/shm" && mount -t tmpfs -o size=4m none "$w
 	cleanup=
 fi
 
+# A daemon that does not come up: its own words, not the name of a file that is gone by then.
+mkdir "$work/fake"
+printf '#!/bin/sh\nseq 1000\necho "Error: no room for its sockets" >&2\nexit 1\n' >"$work/fake/lttng-sessiond"
+chmod -R a+rx "$work/fake"
+(cd "$work/home" && PATH=$work/fake:$PATH as_user "$tandem" syscalls -o no-daemon -- true) 2>"$work/err"
+[ $? = 1 ] && grep -q 'ended at once; it said: .*999|1000|Error: no room for its sockets$' "$work/err" ||
+	fail "a daemon that ends: $(cat "$work/err")"
+
 # A session of one's own: its daemon and it are left alone.
 export LTTNG_HOME=$work/home
 as_user lttng-sessiond --no-kernel --daemonize >"$work/daemon" 2>&1 || fail "lttng-sessiond: $(cat "$work/daemon")"
@@ -115,6 +123,11 @@ kill -0 "$daemon" || fail "the user's daemon was stopped"
 lttng_ list mine
 lttng_ destroy mine
 "$here/counts" "$work/home/mine" | grep -qx 'getuid 100' || fail "the user's session has not the calls"
+for nothing in nosuch users/empty; do
+	[ $nothing = nosuch ] || as_user mkdir "$work/home/$nothing"
+	said=$(as_user "$tandem" syscalls --report "$work/home/$nothing" 2>&1)
+	[ $? = 1 ] && [[ $said == *"/$nothing: no trace there"* && $said != *"system calls"* ]] || fail "--report $nothing: $said"
+done
 as_user "$tandem" syscalls --report "$work/home/mine" | grep -q '^lost: 0 events' || fail "--report"
 
 # The session files load as they are.
