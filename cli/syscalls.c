@@ -504,6 +504,7 @@ static int run(struct job *job, struct cli_command *command)
 {
 	struct tdm_error err;
 	int status = TDM_EXIT_FAILED;
+	bool is_whole = true;
 
 	if (run_command_init(&job->run, &err) != TDM_OK ||
 		prepare(job, &command->log, &err) != TDM_OK ||
@@ -521,11 +522,16 @@ static int run(struct job *job, struct cli_command *command)
 	status = run_command_exit_status(&job->run);
 	if (!job->options.attach && syscalls_session_stop(&job->session, &err) != TDM_OK) {
 		cli_failed(command, &err);
+		is_whole = false;
 	}
 	tell_log(command, job->log_path);
 	tell_where(command, job);
 	if (job->dir) {
 		report(command, &job->options, job->dir, job->log_path, stderr);
+	}
+	if (!is_whole) {
+		TDM_ERROR(&command->log,
+			"THE TRACE IS INCOMPLETE: the session did not end as it should, so more is missing than is counted");
 	}
 	return status;
 }

@@ -105,6 +105,11 @@ chmod -R a+rx "$work/fake"
 [ $? = 1 ] && grep -q 'ended at once; it said: .*999|1000|Error: no room for its sockets$' "$work/err" ||
 	fail "a daemon that ends: $(cat "$work/err")"
 
+# One that vanishes on the way: the last line says so, whatever was counted, and the status is the command's.
+record "$trace" sh -c 'ls / >/dev/null; kill -9 "$(cat "$LTTNG_HOME/.lttng/lttng-sessiond.pid")"; exit 6'
+[ "$status" = 6 ] || fail "a daemon that vanishes: status $status: $(cat "$work/err")"
+tail -n 1 "$work/err" | grep -q 'error: THE TRACE IS INCOMPLETE' || fail "a daemon that vanishes: $(cat "$work/err")"
+
 # A session of one's own: its daemon and it are left alone.
 export LTTNG_HOME=$work/home
 as_user lttng-sessiond --no-kernel --daemonize >"$work/daemon" 2>&1 || fail "lttng-sessiond: $(cat "$work/daemon")"
