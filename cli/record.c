@@ -29,7 +29,7 @@ static const char help[] =
 	"                        vm:NAME[:PORT] (the vsock of the guest that libvirt or QEMU calls so; without\n"
 	"                        ADDR vm:NAME), trace-cmd:HOST[:PORT]; may be repeated.\n"
 	"                        -e and -f behind it are this guest's; without any it records the host's\n"
-	"                        events, as far as it has them\n"
+	"                        events, as far as it has and allows them\n"
 	"      --guest-pid PID   process that runs the guest of the --guest before it (default: looked for)\n"
 	"      --secret-file FILE  secret that the agents want proven\n"
 	"      --plain-data      do not encrypt a guest's events over TCP\n"

@@ -149,7 +149,12 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 	if (refused) {
 		return tdm_fail(err, TDM_ERR_RANGE, "%s", first_refusal.text);
 	}
-	if (!refused && !forbidden && options->may_miss) {
+	if (options->may_miss && forbidden) {
+		TDM_WARNING(tap->log, "Left out, no event of it is allowed here: pattern=\"%s\"",
+			wanted->pattern);
+		return TDM_END;
+	}
+	if (options->may_miss) {
 		TDM_INFO(tap->log, "No event here matches: pattern=\"%s\"", wanted->pattern);
 		return TDM_END;
 	}
@@ -193,7 +198,7 @@ enum tdm_status enable_events(
 	}
 	if (status == TDM_OK && options->event_count && !matched) {
 		status = tdm_fail(err, TDM_ERR_RANGE,
-			"none of the %zu event patterns matches an event there",
+			"none of the %zu event patterns matches an event that may be recorded there (see the agent's --allow)",
 			options->event_count);
 	}
 	tdm_buffer_release(&list);

@@ -89,6 +89,16 @@ status=0
 	true >/dev/null 2>"$work/err" || status=$?
 [ "$status" = 1 ] && grep -q -- '--allow' "$work/err" || fail "events that are not allowed: status $status, $(cat "$work/err")"
 [ ! -e "$work/b/host.dat" ] || fail "a refused recording left a file"
+# What the guest only inherits from the host is left out where it is not allowed, and the agent says so.
+"$tandem" record -o "$work/i" --no-kallsyms -e raw_syscalls -e timer --secret-file "$work/secret" --guest "web=unix:$work/web" -- \
+	sleep 0.2 >/dev/null 2>"$work/err" || fail "inherited events that are not allowed: status $?: $(cat "$work/err")"
+trace-cmd report -i "$work/i/web.dat" >"$work/text" 2>/dev/null
+grep -q sys_enter "$work/text" || fail "no event that is allowed came"
+! grep -q 'timer_start\|hrtimer_' "$work/text" || fail "events came that are not allowed"
+grep -q 'pattern="timer"' "$work/web.log" || fail "the agent does not say what it leaves out: $(cat "$work/web.log")"
+status=0
+"$tandem" record -o "$work/j" -e timer --secret-file "$work/secret" --guest "web=unix:$work/web" -- true >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 1 ] && grep -q -- '--allow' "$work/err" || fail "only events that are not allowed: status $status, $(cat "$work/err")"
 
 # 5. A guest that dies: the other and the host are complete, its own file holds what came, status 3.
 start_agent mortal --listen "unix:$work/mortal" --secret-file "$work/secret" --allow '*:*'

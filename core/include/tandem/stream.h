@@ -64,9 +64,9 @@ struct tdm_stream_request {
 	const char *clock;
 	uint32_t buffer_kib; /* 0 = the agent's choice */
 	bool kallsyms;
-	bool may_miss; /* a pattern may match nothing there, as long as one matches something */
-	bool plain;    /* pages unsealed over TCP too */
-	bool live;     /* pages come several times a second, full or not */
+	bool may_miss; /* a pattern may match nothing there that is allowed, as long as one matches something */
+	bool plain; /* pages unsealed over TCP too */
+	bool live;  /* pages come several times a second, full or not */
 };
 
 struct tdm_stream_options {

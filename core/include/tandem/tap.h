@@ -40,7 +40,7 @@ struct tdm_tap_options {
 	const int32_t *pids; /* only these tasks; NULL = all */
 	size_t pid_count;
 	bool follow_children; /* with pids: also what they fork */
-	bool may_miss;        /* a pattern may match nothing, as long as one matches something */
+	bool may_miss; /* a pattern may match nothing that is allowed, as long as one matches something */
 	/* What may be recorded at all; NULL = everything. Events that are matched but not allowed are left out. */
 	bool (*allow)(void *user, const char *system, const char *event);
 	void *allow_user;
