@@ -3,6 +3,7 @@
  * convert_ctf_open.c - which machines the CTF inputs of a conversion are, and what puts them on the host's clock.
  */
 #include "convert_ctf_priv.h"
+#include "corrections_beside.h"
 #include <ctf_metadata.h>
 #include <ctf_rewrite.h>
 #include <errno.h>
@@ -257,6 +258,24 @@ static void find_bound(struct ctf_machine *machine)
 	}
 }
 
+/* NAME.corrections beside the machine's traces or the host's, as tandem view takes them. */
+static bool find_beside(const struct convert_ctf *ctf, struct ctf_machine *machine)
+{
+	const struct convert_options *const options = ctf->options;
+	const bool named_host = somebody_is_host(options);
+	bool found = corrections_beside(machine->path, machine->name, machine->beside);
+
+	for (size_t i = 0; i < options->input_count && !found; i++) {
+		const char *const name = options->inputs[i].name;
+		const bool is_host =
+			name ? strcmp(name, TDM_HOST_NAME) == 0 : i == 0 && !named_host;
+
+		found = is_host &&
+			corrections_beside(options->inputs[i].path, machine->name, machine->beside);
+	}
+	return found;
+}
+
 /* What puts a guest on the host's clock; TDM_OK with timeline NULL: nothing. */
 static enum tdm_status find_corrections(
 	struct convert_ctf *ctf, struct ctf_machine *machine, struct tdm_error *err)
@@ -285,6 +304,13 @@ static enum tdm_status find_corrections(
 			machine->timeline = tdm_timeline_from_offset(one->offset, 0);
 			status = machine->timeline ? TDM_OK
 						   : tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+		}
+	}
+	if (status == TDM_OK && !machine->timeline && find_beside(ctf, machine)) {
+		machine->corrections = machine->beside;
+		status = tdm_timeline_load(machine->beside, &machine->timeline, err);
+		if (status != TDM_OK) {
+			return status;
 		}
 	}
 	if (machine->timeline) {

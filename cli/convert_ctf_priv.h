@@ -9,6 +9,7 @@
 #include "convert_ctf_graph.h"
 #include <ctf_dir.h>
 #include <ctf_list.h>
+#include <limits.h>
 #include <tandem/timeline.h>
 
 #define NS_PER_S INT64_C(1000000000)
@@ -24,6 +25,7 @@ struct ctf_machine {
 	char new_uuid[37]; /* "" = its own stays */
 	struct tdm_timeline *timeline;
 	const char *corrections; /* file of the timeline; NULL: given as an offset */
+	char beside[PATH_MAX];   /* the same, where it was found and not named */
 	struct tdm_ctf_dir dir;
 	struct tdm_ctf_clone_report report;
 	struct convert_ctf_counts counts;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view_inputs.h"
+#include "corrections_beside.h"
 #include "view_live.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -151,32 +152,6 @@ static void name_machines(const struct view_options *options, struct view_inputs
 	}
 }
 
-/* DIR/NAME.corrections for the directory that holds @p beside. */
-static bool find_beside(const char *beside, const char *name, char found[PATH_MAX])
-{
-	size_t end = strlen(beside);
-
-	for (int up = 0; up < 2; up++) {
-		while (end > 1 && beside[end - 1] == '/') {
-			end--;
-		}
-		while (end > 0 && beside[end - 1] != '/') {
-			end--;
-		}
-		if (snprintf(found, PATH_MAX, "%.*s%s.corrections", (int)end, beside, name) <
-				PATH_MAX &&
-			access(found, R_OK) == 0) {
-			return true;
-		}
-		/* ".../guest/kernel" given: the file lies beside "guest". */
-		if (end == 0) {
-			break;
-		}
-	}
-	*found = '\0';
-	return false;
-}
-
 static size_t count_guests(const struct view_inputs *inputs)
 {
 	size_t count = 0;
@@ -232,11 +207,12 @@ static enum tdm_status give_corrections(
 			}
 			continue;
 		}
-		bool found = find_beside(input->path, input->name, input->corrections);
+		bool found = corrections_beside(input->path, input->name, input->corrections);
 
 		for (size_t k = 0; k < inputs->count && !found; k++) {
 			found = inputs->items[k].is_host &&
-				find_beside(inputs->items[k].path, input->name, input->corrections);
+				corrections_beside(
+					inputs->items[k].path, input->name, input->corrections);
 		}
 	}
 	return TDM_OK;

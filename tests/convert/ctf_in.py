@@ -152,6 +152,30 @@ def user_space_traces_come_through_whole():
             lint(out)
 
 
+def corrections_that_lie_beside_are_taken():
+    place = os.path.join(WORK, "beside")
+    os.makedirs(os.path.join(place, "far"))
+    for where in (("lttng-web",), ("far", "lttng-web")):
+        shutil.copytree(os.path.join(DATA, "lttng", "ust-basic"), os.path.join(place, *where))
+    shutil.copytree(os.path.join(DATA, "lttng", "ust-basic"), os.path.join(place, "host"))
+    with open(os.path.join(place, "web.corrections"), "w", encoding="ascii") as out:
+        out.write(BEND)
+    source = os.path.join(place, "lttng-web")
+    wanted = [event[1] for event in read(convert("beside-named", "web=" + source, "--corrections",
+                                                 "web=" + os.path.join(place, "web.corrections"))[0])[0]]
+    assert wanted != [event[1] for event in read(source)[0]]
+    for name, arguments in (("alone", []), ("with-host", ["host=" + os.path.join(place, "host")])):
+        out, said = convert("beside-" + name, *arguments, "web=" + source)
+        assert [event[1] for event in read(os.path.join(out, "web"))[0]] == wanted, name
+        assert "clock: " + os.path.join(place, "web.corrections") in said and "nothing relates" not in said, said
+    # Another machine's are not, and what the user says goes first; one that cannot be read is no reason to go on without.
+    assert "web.corrections" not in convert("beside-other", "db=" + source)[1]
+    assert "offset given by hand" in convert("beside-by-hand", "web=" + source, "--offset", "web=5")[1]
+    with open(os.path.join(place, "far", "web.corrections"), "w", encoding="ascii") as out:
+        out.write("nonsense\n")
+    assert "web.corrections" in convert("beside-bad", "web=" + os.path.join(place, "far", "lttng-web"), status=1)[1]
+
+
 def empty_packets_in_the_middle_go_and_leave_no_gap():
     source = os.path.join(WORK, "with-empty")
     shutil.copytree(os.path.join(DATA, "lttng", "ust-basic"), source)
@@ -267,6 +291,7 @@ def main():
     failed = 0
     for case in (every_guest_stamp_is_the_truth_to_the_nanosecond, host_and_guest_alone_in_order_without_names,
                  without_corrections_a_warning_names_the_remedy, user_space_traces_come_through_whole,
+                 corrections_that_lie_beside_are_taken,
                  empty_packets_in_the_middle_go_and_leave_no_gap, a_cut_stream_gives_its_whole_packets_and_exit_3,
                  two_machines_with_one_clock_uuid_are_kept_apart, nothing_is_overwritten_and_nothing_half_stays,
                  system_calls_of_user_space_become_the_kernels):
