@@ -7,6 +7,7 @@
 #include "info_ctf.h"
 #include "info_report.h"
 #include "options.h"
+#include "view_beside.h"
 #include "view_inputs.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static const char help[] =
 	"Tells what is in traces: machines, clocks, buffers, events of each CPU, losses, how the clocks are tied; and of exchange\n"
 	"logs and corrections files, how well two clocks are known.\n"
 	"\n"
-	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file\n"
+	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file; else NAME.corrections beside\n"
+	"                             the inputs is used\n"
 	"  --causality                contradictions between a host and its guests instead: guest events while the guest\n"
 	"                             did not run, packets received before they were sent; also for LTTng's traces\n"
 	"  --offset NAME=NS           with --causality: put NAME on its host's clock by hand\n"
@@ -317,12 +319,21 @@ int tdm_info_main(int argc, char **argv)
 	if (exit_status < 0) {
 		struct tdm_error err = { 0 };
 
-		if (view_inputs_keep_pipes(&options.inputs, &err) != TDM_OK) {
+		if (view_beside_expand(&options.inputs, &err) != TDM_OK ||
+			view_inputs_keep_pipes(&options.inputs, &err) != TDM_OK) {
 			exit_status = cli_failed(&command, &err);
 		}
 	}
 	if (exit_status < 0 && !options.causality && !part_inputs(&options)) {
 		exit_status = TDM_EXIT_FAILED;
+	}
+	if (exit_status < 0) {
+		struct tdm_error err = { 0 };
+
+		if (view_beside_find(&options.inputs, &options.corrections, &options.offsets,
+			    &command.log, &err) != TDM_OK) {
+			exit_status = cli_failed(&command, &err);
+		}
 	}
 	if (exit_status < 0 && options.plot && options.clocks.count == 0) {
 		exit_status = cli_usage_fault(&command,

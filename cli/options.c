@@ -121,6 +121,7 @@ bool cli_named_add(struct cli_named_list *list, const char *argument)
 		return false;
 	}
 	list->items = items;
+	items[list->count] = (struct cli_named){ .text = NULL };
 
 	struct tdm_machine_input input;
 
@@ -151,6 +152,9 @@ int cli_named_path_add(
 
 void cli_named_release(struct cli_named_list *list)
 {
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].owned_text);
+	}
 	free(list->items);
 	list->items = NULL;
 	list->count = 0;

@@ -71,6 +71,7 @@ void cli_parse_input(const char *argument, char name_room[TDM_MACHINE_NAME_MAX +
 struct cli_named {
 	char name[TDM_MACHINE_NAME_MAX + 1]; /* "" = without a name */
 	const char *text;                    /* borrowed from argv */
+	char *owned_text;                    /* text, where it is not borrowed; else NULL */
 	char kept_path[32]; /* of an input that came through a pipe: where text points then */
 };
 

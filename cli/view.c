@@ -3,6 +3,7 @@
  * view.c - tandem view: host and guests on one corrected timeline, as text.
  */
 #include "plugin_find.h"
+#include "view_beside.h"
 #include "view_inputs.h"
 #include "view_live.h"
 #include "view_plan.h"
@@ -13,7 +14,8 @@
 static const char help[] =
 	"Usage: tandem view [OPTION]... [NAME=]INPUT...\n"
 	"Prints the events of a host and its guests in one order, the guests' clocks corrected.\n"
-	"INPUT: trace.dat, perf.data, a directory with CTF (LTTng), net://HOST/... (LTTng live), tandem://HOST/NAME.\n"
+	"INPUT: trace.dat, perf.data, a directory of tandem record or with CTF (LTTng), net://HOST/... (LTTng live),\n"
+	"tandem://HOST/NAME.\n"
 	"\n"
 	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file, or by a service\n"
 	"                             (tcp:HOST:PORT, unix:PATH); else NAME.corrections beside the inputs is used\n"
@@ -378,8 +380,15 @@ int tdm_view_main(int argc, char **argv)
 	if (exit_status < 0 && view_live_expand(&options, &urls, &err) != TDM_OK) {
 		exit_status = cli_failed(&command, &err);
 	}
+	if (exit_status < 0 && view_beside_expand(&options.inputs, &err) != TDM_OK) {
+		exit_status = cli_failed(&command, &err);
+	}
 	if (exit_status < 0 && !options.run_args &&
 		view_inputs_keep_pipes(&options.inputs, &err) != TDM_OK) {
+		exit_status = cli_failed(&command, &err);
+	}
+	if (exit_status < 0 && view_beside_find(&options.inputs, &options.corrections,
+				       &options.offsets, &command.log, &err) != TDM_OK) {
 		exit_status = cli_failed(&command, &err);
 	}
 	if (exit_status < 0) {

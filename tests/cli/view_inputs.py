@@ -168,6 +168,36 @@ def an_offset_by_hand_moves_any_guest(directory):
         assert done.code in (1, 2) and words in done.err and not done.out, done
 
 
+def a_recording_is_a_directory_with_its_corrections(directory):
+    folder = os.path.join(directory, "rec")
+    os.mkdir(folder)
+    for name, to in (("kvm-tsc", "host"), ("kvm-tsc-l2", "alpha")):
+        shutil.copy(os.path.join(DATA, "kvm", name + ".dat"), os.path.join(folder, to + ".dat"))
+    files = [os.path.join(folder, name) for name in ("host.dat", "alpha.dat")]
+    machines = json.loads(run(TANDEM, "info", "--json", *files).out)["machines"]
+    guest = machines[1]["name"]
+    assert machines[1]["tie"] == "time-shift", machines
+    plain = lines_of("-q", *files)
+    assert lines_of("-q", folder) == plain and json.loads(run(TANDEM, "info", "--json", folder).out)["machines"] == machines
+    # Corrections beside them are found for both; of another clock, or broken, they are not.
+    text = ("tandem-corrections 1\nhost - clock %s unit-hz 1000000000\nguest - clock %s unit-hz 1000000000\nsegment start 0 2\n"
+            "k 1000 6000 70 70\nk 2000 7000 70 70\nend\n")
+    path = os.path.join(folder, guest + ".corrections")
+    clock = machines[1]["clock"]["name"]
+    for content, used in ((text % ("mono", "mono"), False), ("nonsense", False), (text % (clock, clock), True)):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(content)
+        done = run(TANDEM, "info", folder)
+        assert ("+-70 ns at worst" in done.out) == used and (path in done.err) != used, (content, done)
+        assert lines_of("-q", folder) == lines_of("-q", *files, *(("--corrections", path) if used else ())), content
+        assert (lines_of("-q", folder) != plain) == used
+    done = run(TANDEM, "info", "--corrections", guest + "=" + path, folder)
+    assert done.code == 0 and "+-70 ns" in done.out, done
+    # With CTF in it, it stays what it was.
+    shutil.copytree(os.path.join(DATA, "lttng", "ust-basic"), os.path.join(folder, "lttng"))
+    assert "trace.dat" not in run(TANDEM, "info", folder).out
+
+
 def a_fault_is_told_in_words_alone(directory):
     maker = Maker()
     maker.format("sched", "sched_switch", 300, SWITCH)
@@ -181,5 +211,5 @@ def a_fault_is_told_in_words_alone(directory):
     assert len(said) == 2 and "ID 300" in said[0] and "everything else was delivered" in said[1], said
 
 
-main([a_fault_is_told_in_words_alone, an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+main([a_recording_is_a_directory_with_its_corrections, a_fault_is_told_in_words_alone, an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
       a_folder_of_perf_record_threads_is_viewed])
