@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <tandem/input_file.h>
+#include <tandem/trace.h>
 
 enum {
 	FINDINGS_MAX = 1000
@@ -50,8 +51,13 @@ static enum tdm_status read_metadata(struct ctf_trace_check *trace, struct tdm_e
 	uint8_t *bytes = NULL;
 	char path[4096];
 	size_t got = 0;
+	const enum tdm_trace_format format = tdm_trace_probe(trace->checked->path);
 	enum tdm_status status;
 
+	if (format == TDM_FORMAT_TRACEDAT || format == TDM_FORMAT_PERF) {
+		return tdm_fail(err, TDM_ERR_FORMAT, "this is a %s: tandem convert makes CTF of it",
+			format == TDM_FORMAT_PERF ? "perf.data" : "trace.dat");
+	}
 	if (snprintf(path, sizeof(path), "%s/metadata", trace->checked->path) >=
 		(int)sizeof(path)) {
 		return tdm_fail(err, TDM_ERR_RANGE, "the path is too long");

@@ -66,6 +66,14 @@ def faults_of_metadata(directory):
         shutil.rmtree(os.path.dirname(host))
 
 
+def files_that_are_no_ctf_yet(directory):
+    del directory
+    perf = os.path.join(sys.argv[1], "perf", "guest-mono-sys.data")
+    for path, words in ((os.path.join(DATA, "kvm-tsc.dat"), "this is a trace.dat"), (perf, "this is a perf.data")):
+        said = check_ctf(path, code=1)
+        assert path + ": error: " + words + ": tandem convert makes CTF of it" in said, said
+
+
 def two_events_with_one_id(directory):
     host, _ = fresh(directory)
     ids = re.findall(r"\tid = (\d+);\n\tstream_id", open(host + "/metadata", encoding="utf-8").read())
@@ -171,5 +179,5 @@ def hostile_traces_end_with_a_finding(directory):
             file.write(good[name])
 
 
-main([faults_of_metadata, two_events_with_one_id, faults_of_packets, faults_between_machines,
+main([faults_of_metadata, files_that_are_no_ctf_yet, two_events_with_one_id, faults_of_packets, faults_between_machines,
       a_guest_whose_host_end_comes_too_early, an_index_that_is_stale, hostile_traces_end_with_a_finding])
