@@ -378,6 +378,7 @@ static int record(struct session *session)
 			status = open_to_viewers(session, &err);
 		}
 		if (status != TDM_OK) {
+			record_guests_discard(session->guests);
 			record_spool_remove(session->spool);
 		}
 	}
@@ -387,6 +388,7 @@ static int record(struct session *session)
 			wait_for_end(session);
 			status = stop(session, &err);
 		} else {
+			record_guests_discard(session->guests);
 			record_spool_remove(session->spool);
 		}
 	}

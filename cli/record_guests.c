@@ -522,6 +522,20 @@ const struct tdm_guest_info *record_guests_ties(struct record_guests *guests, si
 	return guests->infos;
 }
 
+void record_guests_discard(struct record_guests *guests)
+{
+	for (size_t i = 0; i < guests->count; i++) {
+		struct member *member = &guests->members[i];
+
+		if (member->clock) {
+			sync_guest_discard(member->clock);
+		}
+		if (member->pages || member->tracecmd) {
+			record_spool_remove(spool_of(member));
+		}
+	}
+}
+
 void record_guests_destroy(struct record_guests *guests)
 {
 	if (!guests) {

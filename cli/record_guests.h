@@ -59,6 +59,9 @@ bool record_guests_finish(struct record_guests *guests, bool quiet);
 /** For the GUEST options of the host's file; valid after record_guests_prepare(), until destroy. */
 const struct tdm_guest_info *record_guests_ties(struct record_guests *guests, size_t *count);
 
+/** Instead of record_guests_finish(), where the recording did not start: removes what was written of guests and clocks. */
+void record_guests_discard(struct record_guests *guests);
+
 /** NULL is fine. */
 void record_guests_destroy(struct record_guests *guests);
 

@@ -549,3 +549,12 @@ void sync_guest_join(struct sync_guest *guest, struct sync_outcome *outcome)
 	}
 	*outcome = guest->outcome;
 }
+
+void sync_guest_discard(struct sync_guest *guest)
+{
+	struct sync_outcome ignored;
+
+	sync_guest_stop(guest);
+	sync_guest_join(guest, &ignored);
+	sync_log_remove(guest->log);
+}

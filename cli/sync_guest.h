@@ -73,6 +73,9 @@ void sync_guest_stop(struct sync_guest *guest);
 
 /** Waits for the thread; a few seconds at most. */
 void sync_guest_join(struct sync_guest *guest, struct sync_outcome *outcome);
+
+/** Ends the thread, and removes the files that it has written: of a start that failed nothing is left. */
+void sync_guest_discard(struct sync_guest *guest);
 void sync_guest_destroy(struct sync_guest *guest);
 
 /** Half the gap at the latest burst, in host units; 0 = not known yet. Thread-safe. */

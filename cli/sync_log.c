@@ -26,7 +26,7 @@ struct sync_log {
 	struct tdm_estimator *estimator;
 	struct tdm_buffer text;  /* not written yet */
 	struct tdm_buffer early; /* records that came before the header could be written */
-	bool has_info;
+	bool has_info, has_log_file, has_corrections_file;
 	uint64_t epoch;
 	struct cpu_offset *cpus;
 	size_t cpu_count;
@@ -80,6 +80,19 @@ void sync_log_destroy(struct sync_log *log)
 	free(log->corrections_path);
 	free(log->cpus);
 	free(log);
+}
+
+void sync_log_remove(struct sync_log *log)
+{
+	if (log->fd >= 0) {
+		unlink(log->part_path);
+	}
+	if (log->has_log_file) {
+		unlink(log->log_path);
+	}
+	if (log->has_corrections_file) {
+		unlink(log->corrections_path);
+	}
 }
 
 enum tdm_status sync_log_set_info(
@@ -291,6 +304,7 @@ static enum tdm_status write_corrections(
 		tdm_fail(err, status, "no memory for %s", log->corrections_path);
 	} else {
 		status = tdm_text_write_file(log->corrections_path, text.bytes, text.size, err);
+		log->has_corrections_file |= status == TDM_OK;
 	}
 	tdm_buffer_release(&text);
 	return status;
@@ -415,6 +429,7 @@ enum tdm_status sync_log_finish(struct sync_log *log, struct tdm_error *err)
 	if (rename(log->part_path, log->log_path) != 0) {
 		return tdm_fail_errno(err, errno, "%s", log->log_path);
 	}
+	log->has_log_file = true;
 	close(log->fd);
 	log->fd = -1;
 	return TDM_OK;

@@ -25,6 +25,9 @@ struct sync_log; /* opaque; one thread at a time */
 struct sync_log *sync_log_create(const char *dir, const char *name, struct tdm_error *err);
 void sync_log_destroy(struct sync_log *log);
 
+/** Removes what this log has written, also what is complete; files of an earlier run that it has not replaced stay. */
+void sync_log_remove(struct sync_log *log);
+
 /** What the log is about. Called when it is known, before the first burst is added; the strings are copied. */
 enum tdm_status sync_log_set_info(
 	struct sync_log *log, const struct tdm_exchange_log_info *info, struct tdm_error *err);

@@ -88,7 +88,16 @@ status=0
 "$tandem" record -o "$work/b" -e irq --secret-file "$work/secret" --guest "web=tcp:127.0.0.1:$port" -e irq -- \
 	true >/dev/null 2>"$work/err" || status=$?
 [ "$status" = 1 ] && grep -q -- '--allow' "$work/err" || fail "events that are not allowed: status $status, $(cat "$work/err")"
-[ ! -e "$work/b/host.dat" ] || fail "a refused recording left a file"
+[ -z "$(ls -A "$work/b")" ] || fail "a refused recording left files: $(ls -A "$work/b")"
+# The same by a guest that answers in time and one that refuses: the clock of the first was asked for already.
+status=0
+"$tandem" record -o "$work/b" -e sched --secret-file "$work/secret" --guest "good=unix:$work/web" \
+	--guest "web=tcp:127.0.0.1:$port" -e irq -- true >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 1 ] && [ -z "$(ls -A "$work/b")" ] || fail "one of two refuses: status $status, left: $(ls -A "$work/b"), $(cat "$work/err")"
+status=0
+"$tandem" record -o "$work/b" -e sched --secret-file "$work/secret" --guest "good=unix:$work/web" -- \
+	"$work/no-such-program" >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 1 ] && [ -z "$(ls -A "$work/b")" ] || fail "no such command: status $status, left: $(ls -A "$work/b")"
 # What the guest only inherits from the host is left out where it is not allowed, and the agent says so.
 "$tandem" record -o "$work/i" --no-kallsyms -e raw_syscalls -e timer --secret-file "$work/secret" --guest "web=unix:$work/web" -- \
 	sleep 0.2 >/dev/null 2>"$work/err" || fail "inherited events that are not allowed: status $?: $(cat "$work/err")"
