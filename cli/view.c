@@ -295,6 +295,60 @@ static int add_offset(
 	return -1;
 }
 
+/* Seconds as the lines have them: [-]digits[.up to nine digits]. @return False where a text is anything else. */
+static bool parse_seconds(const char *text, int64_t *ns)
+{
+	const bool negative = *text == '-';
+	int64_t value = 0;
+	int decimals = -1;
+
+	text += negative;
+	if (*text < '0' || *text > '9') {
+		return false;
+	}
+	for (; *text; text++) {
+		if (*text == '.' && decimals < 0) {
+			decimals = 0;
+			continue;
+		}
+		if (*text < '0' || *text > '9' || decimals == 9 ||
+			__builtin_mul_overflow(value, 10, &value) ||
+			__builtin_add_overflow(value, *text - '0', &value)) {
+			return false;
+		}
+		decimals += decimals >= 0;
+	}
+	for (int left = 9 - (decimals < 0 ? 0 : decimals); left > 0; left--) {
+		if (__builtin_mul_overflow(value, 10, &value)) {
+			return false;
+		}
+	}
+	*ns = negative ? -value : value;
+	return true;
+}
+
+/* babeltrace2's trimmer says it in its own words, with lines of its log. @return -1 to go on, else an exit status. */
+static int check_times(const struct cli_command *command, const struct view_options *options)
+{
+	int64_t begin = INT64_MIN;
+	int64_t end = INT64_MAX;
+
+	if (options->begin && !parse_seconds(options->begin, &begin)) {
+		return cli_usage_fault(command,
+			"--begin: \"%s\" is no time in seconds, as printed (360.330211512)",
+			options->begin);
+	}
+	if (options->end && !parse_seconds(options->end, &end)) {
+		return cli_usage_fault(command,
+			"--end: \"%s\" is no time in seconds, as printed (360.330211512)",
+			options->end);
+	}
+	return begin <= end ? -1
+			    : cli_usage_fault(command,
+				      "--begin is later than --end: %s and %s, seconds, as printed",
+				      options->begin, options->end);
+}
+
 /* @return -1 to go on, else an exit status. */
 static int take_option(struct cli_command *command, struct view_options *options, int value)
 {
@@ -376,6 +430,9 @@ int tdm_view_main(int argc, char **argv)
 	}
 	if (exit_status < 0 && options.inputs.count == 0) {
 		exit_status = cli_usage_fault(&command, "no inputs");
+	}
+	if (exit_status < 0) {
+		exit_status = check_times(&command, &options);
 	}
 	if (exit_status < 0 && view_live_expand(&options, &urls, &err) != TDM_OK) {
 		exit_status = cli_failed(&command, &err);

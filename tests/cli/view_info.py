@@ -46,6 +46,13 @@ begin, end = want[1000].ns, want[2000].ns
 cut = tandem("view", "--begin", f"{begin // 10**9}.{begin % 10**9:09}", "--end", f"{end // 10**9}.{end % 10**9:09}", *PAIR)
 check(sum(bool(line.match(t)) for t in cut.stdout.splitlines()) == sum(begin <= e.ns <= end for e in want),
       "--begin and --end do not cut at their times")
+for times in (("--begin", "abc"), ("--end", ""), ("--begin", "1.2.3"), ("--begin", "99999999999"), ("--begin", "12:00"),
+              ("--begin", "1.0000000001"), ("--begin", "3", "--end", "2.9")):
+    bad = tandem("view", *times, PAIR[0])
+    check(bad.returncode == 2 and bad.stdout == "" and times[0] in bad.stderr and "seconds, as printed" in bad.stderr
+          and len(bad.stderr.splitlines()) <= 2, f"{times}: {bad}")
+for times in (("--begin", "-3"), ("--end", "9000000000"), ("--begin", "0.5", "--end", "9000000000.123456789")):
+    check(tandem("view", *times, PAIR[0]).returncode == 0, f"{times} is refused")
 quiet = tandem("view", "--quiet", *data("pairs/mono-nosync.dat", "pairs/mono-nosync-guestrole.dat"))
 check(quiet.returncode == 0 and quiet.stderr == "", f"view --quiet says {quiet.stderr}")
 
