@@ -4,6 +4,7 @@
  */
 #include "convert_ctf.h"
 #include "convert_options.h"
+#include "corrections_beside.h"
 #include "out_dir.h"
 #include <convert_trace.h>
 #include <errno.h>
@@ -239,6 +240,22 @@ static enum tdm_status sort_inputs(struct conversion *conversion, struct tdm_err
 	return any ? TDM_OK : TDM_ERR_FORMAT;
 }
 
+/* Machines that nothing relates though their corrections lie beside them: how they are used. */
+static void tell_beside(const struct conversion *conversion)
+{
+	for (size_t i = 0; i < tdm_machines_count(conversion->machines); i++) {
+		const struct tdm_machine *const machine = tdm_machines_at(conversion->machines, i);
+		char found[PATH_MAX];
+
+		if ((machine->tie == TDM_TIE_NONE || machine->tie == TDM_TIE_NAMED) &&
+			corrections_beside(machine->path, machine->name, found)) {
+			TDM_WARNING(&conversion->command->log,
+				"%s stands beside it: --corrections %s=%s uses it", found,
+				machine->name, found);
+		}
+	}
+}
+
 /* Those that are no CTF. */
 static enum tdm_status open_records(struct conversion *conversion, struct tdm_error *err)
 {
@@ -266,6 +283,7 @@ static enum tdm_status open_records(struct conversion *conversion, struct tdm_er
 	if (status == TDM_OK) {
 		status = tdm_machines_put_aside_unopened(conversion->machines, &unopened, err);
 		conversion->incomplete |= unopened > 0;
+		tell_beside(conversion);
 	}
 	if (status != TDM_OK) {
 		tdm_machines_close(conversion->machines);
