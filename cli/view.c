@@ -32,7 +32,8 @@ static const char help[] =
 	"  -h, --help                 this text\n"
 	"  --version                  the version\n"
 	"\n"
-	"Exit status: 0 done, 1 nothing was printed, 2 usage, 3 some could not be read.\n"
+	"Exit status: 0 done (a trace without events prints nothing), 1 nothing could be read, or no input has the buffers,\n"
+	"2 usage, 3 some could not be read, or some buffer is in no input.\n"
 	"\n"
 	"Examples: tandem view trace.dat trace-guest.dat | less\n"
 	"          tandem view host=lttng-host web1=lttng-web1 --corrections web1=web1.corrections\n";
@@ -222,6 +223,60 @@ static enum tdm_status describe(struct view_graph *graph, const struct view_opti
 		       : tdm_fail(err, TDM_ERR_NOMEM, "no memory for a graph");
 }
 
+static void mark_buffers(
+	const struct tdm_trace_info *info, const struct view_options *options, bool *found)
+{
+	for (size_t i = 0; i < options->buffer_count; i++) {
+		for (size_t buffer = 0; buffer < info->buffer_count && !found[i]; buffer++) {
+			char label[256];
+
+			tdm_buffer_label(info, buffer, label, sizeof(label));
+			found[i] = strcmp(label, options->buffers[i]) == 0;
+		}
+	}
+}
+
+/*
+ * What a graph does not know that ran to its end: files of which nothing is left that could give events, and buffers that
+ * no file has. Both were told by the source. @return An exit status.
+ */
+static int judge_files(const struct view_options *options)
+{
+	const struct tdm_stamp_options how = { .raw = false };
+	bool *const found = calloc(options->buffer_count + 1, sizeof(*found));
+	size_t empty = 0;
+	size_t others = 0;
+	size_t known = 0;
+
+	for (size_t i = 0; found && i < options->inputs.count; i++) {
+		const char *const path = options->inputs.items[i].text;
+		struct tdm_trace *trace = NULL;
+		struct tdm_error fault;
+
+		if (tdm_trace_probe(path) != TDM_FORMAT_TRACEDAT ||
+			tdm_trace_open(path, &how, NULL, &trace, &fault) != TDM_OK) {
+			others++;
+			continue;
+		}
+
+		const struct tdm_trace_info *const info = tdm_trace_get_info(trace);
+
+		empty += info->stream_count == 0 && tdm_trace_fault_count(trace) > 0;
+		mark_buffers(info, options, found);
+		tdm_trace_close(trace);
+	}
+	for (size_t i = 0; found && i < options->buffer_count; i++) {
+		known += found[i];
+	}
+	free(found);
+	if (empty == options->inputs.count ||
+		(options->buffer_count > 0 && known == 0 && others == 0)) {
+		return TDM_EXIT_FAILED;
+	}
+	return empty > 0 || (known < options->buffer_count && others == 0) ? TDM_EXIT_INCOMPLETE
+									   : TDM_EXIT_DONE;
+}
+
 static int show(const struct cli_command *command, const struct view_options *options)
 {
 	struct view_graph graph = { 0 };
@@ -248,6 +303,8 @@ static int show(const struct cli_command *command, const struct view_options *op
 			command->quiet ? BT_LOGGING_LEVEL_ERROR : BT_LOGGING_LEVEL_WARNING)];
 		if (exit_status == TDM_EXIT_DONE && is_part) {
 			exit_status = TDM_EXIT_INCOMPLETE;
+		} else if (exit_status == TDM_EXIT_DONE) {
+			exit_status = judge_files(options);
 		}
 	}
 	view_graph_release(&graph);

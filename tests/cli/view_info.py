@@ -94,4 +94,17 @@ with tempfile.TemporaryDirectory() as work:
     result = tandem("info", "--json", path, data("single/v7-gap.dat")[0])
     check(result.returncode == 3, f"info of a good and a damaged file ends with {result.returncode}")
     check(any(m.get("events") == 2 for m in json.loads(result.stdout)["machines"]), "the good file is not reported")
+    # Nothing of it is left that could give events.
+    with open(data("single/v7-gap.dat")[0], "rb") as file, open(path, "wb") as out:
+        gap = file.read()
+        out.write(gap[:len(gap) * 7 // 10])
+    for more, code in (((), 1), ((data("single/v7-none.dat")[0],), 3)):
+        result = tandem("view", path, *more)
+        check(result.returncode == code and path in result.stderr, f"view of a cut file and {more}: {result.returncode}")
+multi = data("single/v7-multibuf.dat")[0]
+for buffers, code in ((["nope"], 1), (["nope", "top"], 3), (["top"], 0)):
+    result = tandem("view", *(word for name in buffers for word in ("--buffer", name)), multi)
+    check(result.returncode == code and ("nope" in result.stderr) == (code > 0) and (result.stdout == "") == (code == 1),
+          f"--buffer {buffers} ends with {result.returncode}")
+check(tandem("view", data("single/v7-idle.dat")[0]).returncode == 0, "view of a whole file does not end with 0")
 finish()
