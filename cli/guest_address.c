@@ -112,3 +112,22 @@ enum tdm_status guest_address_parse(const char *name, const char *text, const st
 	}
 	return tdm_address_parse(text, TDM_ADDRESS_CONNECT, address, err);
 }
+
+void guest_address_hint(const char *name, const struct tdm_address *address, struct tdm_error *err)
+{
+	const size_t length = strlen(err->text);
+	char text[320], hint[sizeof(err->text)];
+
+	if (err->status != TDM_ERR_IO) {
+		return;
+	}
+	tdm_address_print(address, text, sizeof(text));
+
+	const int size =
+		snprintf(hint, sizeof(hint), "; try: tandem doctor --guest %s=%s", name, text);
+
+	/* Half a command is of no use. */
+	if (size > 0 && length + (size_t)size < sizeof(err->text)) {
+		memcpy(err->text + length, hint, (size_t)size + 1);
+	}
+}

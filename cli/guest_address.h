@@ -32,4 +32,7 @@ void guest_name_alone(struct cli_named *guest);
 enum tdm_status guest_address_parse(const char *name, const char *text, const struct vmm_list *list,
 	struct tdm_address *address, enum guest_agent *agent, struct tdm_error *err);
 
+/** Adds to the message of a guest that could not be reached (TDM_ERR_IO) what finds out why; other faults say it themselves. */
+void guest_address_hint(const char *name, const struct tdm_address *address, struct tdm_error *err);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record_guest.h"
+#include "guest_address.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -61,6 +62,7 @@ static enum tdm_status prepare(struct record_guest *guest, struct tdm_error *err
 
 	guest->stream = tdm_stream_create(&stream_options, options->request, err);
 	if (!guest->stream) {
+		guest_address_hint(options->name, options->address, err);
 		return err->status;
 	}
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "guest_address.h"
 #include "sync_guest_priv.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -475,6 +476,9 @@ static void *guest_main(void *user)
 		guest->is_lasting = strstr(err.text, "secret") != NULL ||
 				    strstr(err.text, "clock \"") != NULL ||
 				    status == TDM_ERR_UNSUPPORTED;
+		if (!guest->is_lasting) {
+			guest_address_hint(guest->options.name, &guest->options.address, &err);
+		}
 	}
 	if (status == TDM_OK) {
 		save(guest, false, &err);

@@ -98,6 +98,10 @@ status=0
 "$tandem" record -o "$work/b" -e sched --secret-file "$work/secret" --guest "good=unix:$work/web" -- \
 	"$work/no-such-program" >/dev/null 2>"$work/err" || status=$?
 [ "$status" = 1 ] && [ -z "$(ls -A "$work/b")" ] || fail "no such command: status $status, left: $(ls -A "$work/b")"
+status=0
+"$tandem" record -o "$work/b" --guest "web=unix:$work/nobody" -- true >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 1 ] && grep -qF "; try: tandem doctor --guest web=unix:$work/nobody" "$work/err" ||
+	fail "nobody there: status $status, $(cat "$work/err")"
 # What the guest only inherits from the host is left out where it is not allowed, and the agent says so.
 "$tandem" record -o "$work/i" --no-kallsyms -e raw_syscalls -e timer --secret-file "$work/secret" --guest "web=unix:$work/web" -- \
 	sleep 0.2 >/dev/null 2>"$work/err" || fail "inherited events that are not allowed: status $?: $(cat "$work/err")"

@@ -34,6 +34,7 @@ def unreachable(out):
                 assert lines and len(lines) <= 2, errors
                 assert ("trying again" in lines[0]) == (runs and "-q" not in options), errors
                 assert not runs or f"g{n}: never reached: " in lines[-1], errors
+                assert f"; try: tandem doctor --guest g{n}={nobody[n]}" in lines[0], errors
             if runs:
                 os.unlink(ran)
 
