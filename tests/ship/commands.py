@@ -39,7 +39,10 @@ def fixtures(folder):
         shutil.copy(log, f"{folder}/{name}.exchanges")
     for name in ("web1", "web", "guest", "lttng-guest"):
         with open(f"{folder}/{name}.corrections", "w") as file:
-            file.write("tandem-corrections 1\nsegment start 0 2\nk 0 0 10 10\nk 4000000000 4000000000 10 10\nend\n")
+            file.write("tandem-corrections 1\n"
+                       # Of another clock than the files here: taken where it is named, not because it lies there.
+                       "host - clock mono unit-hz 1000000000\nguest - clock mono unit-hz 1000000000\n"
+                       "segment start 0 2\nk 0 0 10 10\nk 4000000000 4000000000 10 10\nend\n")
     perf = sorted(name for name in os.listdir(f"{DATA}/perf") if name.endswith(".data"))[0]
     for name in ("perf.data", "host.data", "web.data"):
         shutil.copy(f"{DATA}/perf/{perf}", f"{folder}/{name}")
