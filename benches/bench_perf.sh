@@ -4,7 +4,7 @@
 # usage: bench_perf.sh BUILD-FOLDER [FILE] [ROUNDS]     without FILE a recording of many small system calls is made
 # Each figure is a median of ROUNDS (5); perf's own run once, they take minutes.
 set -euo pipefail
-build=$1 file=${2:-} rounds=${3:-5}
+build=${1:?usage: bench_perf.sh BUILD-FOLDER [FILE] [ROUNDS]} file=${2:-} rounds=${3:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ -z "$file" ]; then
