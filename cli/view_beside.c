@@ -91,7 +91,25 @@ static bool is_named(const struct cli_named_list *list, const char *name)
 	return false;
 }
 
-/* A file may be left from a session with another clock. */
+/* Whether a timeline and the shift in a file, where it has one, are less than a second apart: else one is of another session. */
+static bool agrees(const struct tdm_timeline *timeline, const struct tdm_trace_info *trace)
+{
+	const struct tdm_recorded_shift *const shift =
+		trace->has_peer && trace->shift_cpu_count ? &trace->shift_cpus[0] : NULL;
+
+	if (!shift || !shift->sample_count) {
+		return true;
+	}
+
+	const struct tdm_recorded_sample *const sample = &shift->samples[0];
+	const uint64_t told = tdm_timeline_apply(timeline, sample->time, 0, NULL);
+	const uint64_t shifted = sample->time + (uint64_t)sample->offset;
+	const uint64_t apart = told > shifted ? told - shifted : shifted - told;
+
+	return apart < tdm_timeline_get_info(timeline).host_unit_hz;
+}
+
+/* A file may be left from another session. */
 static bool fits(const char *path, const struct tdm_machine *guest, const struct tdm_log *log)
 {
 	const struct tdm_trace_info *const trace = tdm_trace_get_info(guest->trace);
@@ -105,12 +123,18 @@ static bool fits(const char *path, const struct tdm_machine *guest, const struct
 
 	const struct tdm_timeline_info said = tdm_timeline_get_info(timeline);
 	const struct tdm_trace_info of_file = { .clock = said.guest_clock };
-	const bool same = tdm_clock_names_agree(&of_file, trace);
+	bool same = tdm_clock_names_agree(&of_file, trace);
 
 	if (!same) {
 		TDM_WARNING(log,
 			"%s is of clock %s, the events of \"%s\" are stamped by %s: it is not used",
 			path, said.guest_clock, guest->name, trace->clock);
+	} else if (!agrees(timeline, trace)) {
+		TDM_WARNING(log,
+			"%s is a second or more away from the time shift in \"%s\", as if it were of another session: it is not used; "
+			"--corrections %s=%s would",
+			path, guest->path, guest->name, path);
+		same = false;
 	}
 	tdm_timeline_destroy(timeline);
 	return same;

@@ -17,7 +17,7 @@ enum tdm_status view_beside_expand(struct cli_named_list *inputs, struct tdm_err
 
 /**
  * Adds to @p corrections NAME.corrections of each guest among trace files that has neither one nor an offset, where such a
- * file lies beside the guest's file or the host's and is of the clock that was recorded. Says on @p log what does not fit.
+ * file lies beside the guest's file or the host's, is of the clock that was recorded and no second away from the file's time shift. Says on @p log what does not fit.
  *
  * @retval TDM_ERR_NOMEM  Some may be missing.
  */

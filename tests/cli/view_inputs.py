@@ -181,10 +181,13 @@ def a_recording_is_a_directory_with_its_corrections(directory):
     assert lines_of("-q", folder) == plain and json.loads(run(TANDEM, "info", "--json", folder).out)["machines"] == machines
     # Corrections beside them are found for both; of another clock, or broken, they are not.
     text = ("tandem-corrections 1\nhost - clock %s unit-hz 1000000000\nguest - clock %s unit-hz 1000000000\nsegment start 0 2\n"
-            "k 1000 6000 70 70\nk 2000 7000 70 70\nend\n")
+            "k 10000000000000 %d 70 70\nk 10000000001000 %d 70 70\nend\n")
+    shift = 10**13 + machines[1]["sync_samples"][0]["least_offset"] + 12345
     path = os.path.join(folder, guest + ".corrections")
     clock = machines[1]["clock"]["name"]
-    for content, used in ((text % ("mono", "mono"), False), ("nonsense", False), (text % (clock, clock), True)):
+    for content, used in ((text % ("mono", "mono", shift, shift + 1000), False), ("nonsense", False),
+                          (text % (clock, clock, shift + 10**10, shift + 10**10 + 1000), False),
+                          (text % (clock, clock, shift, shift + 1000), True)):
         with open(path, "w", encoding="ascii") as file:
             file.write(content)
         done = run(TANDEM, "info", folder)
