@@ -78,7 +78,7 @@ def main():
             corrections = t.Corrections(os.path.join(out, "uptime", "web.corrections"))
             hz = os.sysconf("SC_CLK_TCK")
             assert any(line.startswith("host ") and line.endswith(f" clock uptime unit-hz {hz}") for line in corrections.lines)
-            assert all(0 < minus < 10 and 0 < plus < 10 for _, _, minus, plus in corrections.knots()), corrections.lines
+            assert all(0 < minus < 20 and 0 < plus < 20 for _, _, minus, plus in corrections.knots()), corrections.lines
             with open("/proc/uptime") as f:
                 now = float(f.read().split()[0]) * hz
             assert all(now - 100 * hz < knot[0] <= now + 300 for knot in corrections.knots()), (now, corrections.knots())
