@@ -32,55 +32,6 @@ static double guest_ns(const struct tdm_timeline_info *info, uint64_t units)
 	return (double)units * 1e9 / (double)info->guest_unit_hz;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a;
-	const uint64_t right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-static bool in_doubt(const struct tdm_timeline *timeline, size_t doubts, uint64_t guest)
-{
-	for (size_t i = 0; i < doubts; i++) {
-		uint64_t from;
-		uint64_t to;
-
-		tdm_timeline_doubt(timeline, i, &from, &to);
-		if (guest >= from && guest <= to) {
-			return true;
-		}
-	}
-	return false;
-}
-
-void cli_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, uint64_t *worst)
-{
-	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
-	uint64_t *bounds = malloc((info.knot_count + 1) * sizeof(*bounds));
-	size_t count = 0;
-
-	*median = 0;
-	*worst = 0;
-	for (size_t s = 0; bounds && s < info.segment_count; s++) {
-		const struct tdm_segment_info segment = tdm_timeline_segment(timeline, s);
-
-		for (size_t i = 0; i < segment.knot_count; i++) {
-			const struct tdm_knot *knot = &segment.knots[i];
-
-			if (!in_doubt(timeline, info.doubt_count, knot->guest)) {
-				bounds[count++] = (knot->minus + knot->plus) / 2;
-			}
-		}
-	}
-	if (count) {
-		qsort(bounds, count, sizeof(*bounds), compare_u64);
-		*median = bounds[count / 2];
-		*worst = bounds[count - 1];
-	}
-	free(bounds);
-}
-
 void cli_timeline_bound_text(const struct tdm_timeline *timeline, char *text, size_t room)
 {
 	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
@@ -88,7 +39,7 @@ void cli_timeline_bound_text(const struct tdm_timeline *timeline, char *text, si
 	uint64_t worst;
 	char rooms[2][32];
 
-	cli_timeline_bounds(timeline, &median, &worst);
+	(void)tdm_timeline_bounds(timeline, &median, &worst);
 	snprintf(text, room, "+-%s at the median knot, +-%s at worst",
 		time_text(host_ns(&info, median), rooms[0]),
 		time_text(host_ns(&info, worst), rooms[1]));
@@ -375,7 +326,7 @@ void cli_report_timeline_json(FILE *out, const char *name, const struct tdm_time
 	uint64_t median;
 	uint64_t worst;
 
-	cli_timeline_bounds(timeline, &median, &worst);
+	(void)tdm_timeline_bounds(timeline, &median, &worst);
 	fputs("{\"name\":", out);
 	cli_json_string(out, name);
 	fputs(",\"kind\":\"corrections\"", out);

@@ -22,10 +22,7 @@ void cli_report_timeline(FILE *out, const char *name, const struct tdm_timeline 
 /** The same as one JSON object. */
 void cli_report_timeline_json(FILE *out, const char *name, const struct tdm_timeline *timeline);
 
-/** Half of minus + plus at the knots outside doubt ranges: the middle one and the worst, host units. */
-void cli_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, uint64_t *worst);
-
-/** The same in words: "+-X at the median knot, +-Y at worst". */
+/** tdm_timeline_bounds() in words: "+-X at the median knot, +-Y at worst". */
 void cli_timeline_bound_text(const struct tdm_timeline *timeline, char *text, size_t room);
 
 /** A JSON string with its quotes; NULL gives null. */

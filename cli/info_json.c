@@ -184,7 +184,7 @@ void info_json_machine(struct json_writer *json, const struct info_machine *scan
 	if (machine->corrections) {
 		uint64_t median, worst;
 
-		cli_timeline_bounds(machine->corrections, &median, &worst);
+		(void)tdm_timeline_bounds(machine->corrections, &median, &worst);
 		json_uint(json, "bound_median", median);
 		json_uint(json, "bound_worst", worst);
 	} else {

@@ -351,29 +351,14 @@ static enum tdm_status put_doubts(
 	return status;
 }
 
-static bool in_doubt(const struct tdm_timeline *timeline, size_t doubts, uint64_t guest)
-{
-	for (size_t i = 0; i < doubts; i++) {
-		uint64_t from;
-		uint64_t to;
-
-		tdm_timeline_doubt(timeline, i, &from, &to);
-		if (guest >= from && guest <= to) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The bound of the whole way for the report, as far as its knots tell, and the raw clocks' times in the file's units. */
 static void judge(const struct compose *compose, const struct tdm_timeline *timeline,
 	struct tdm_quality *quality)
 {
 	const struct local_table *host = &compose->host;
 	const struct local_table *guest = &compose->guest;
-	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
-	double *bounds = malloc((info.knot_count + 1) * sizeof(*bounds));
-	size_t count = 0;
+	uint64_t median;
+	uint64_t worst;
 
 	/* So far in ns of the raw clock, where there is one beside the host's. */
 	if (!host->is_identity && host->other_unit_ns != 1) {
@@ -388,22 +373,10 @@ static void judge(const struct compose *compose, const struct tdm_timeline *time
 	if (!guest->is_identity && guest->own_unit_ns != 1) {
 		quality->doubt = (uint64_t)((double)quality->doubt / guest->own_unit_ns);
 	}
-	for (size_t s = 0; bounds && s < info.segment_count; s++) {
-		const struct tdm_segment_info segment = tdm_timeline_segment(timeline, s);
-
-		for (size_t i = 0; i < segment.knot_count; i++) {
-			const struct tdm_knot *knot = &segment.knots[i];
-
-			if (!in_doubt(timeline, info.doubt_count, knot->guest)) {
-				bounds[count++] = (double)(knot->minus + knot->plus) / 2;
-			}
-		}
+	if (tdm_timeline_bounds(timeline, &median, &worst)) {
+		quality->median_bound = median;
+		quality->worst_bound = worst;
 	}
-	if (count) {
-		quality->median_bound = (uint64_t)order_nth(bounds, count, count / 2);
-		quality->worst_bound = (uint64_t)order_nth(bounds, count, count - 1);
-	}
-	free(bounds);
 }
 
 enum tdm_status compose_run(const struct tdm_exchange_log *log, enum estimate_mode mode,

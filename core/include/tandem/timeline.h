@@ -178,6 +178,13 @@ const char *tdm_segment_kind_name(enum tdm_segment_kind kind);
 void tdm_timeline_doubt(
 	const struct tdm_timeline *timeline, size_t index, uint64_t *from, uint64_t *to);
 
+/**
+ * Half of minus + plus at the knots outside doubt ranges: the middle one and the worst, host units.
+ *
+ * @return False, and 0 for both, where there is no such knot, or no memory.
+ */
+bool tdm_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, uint64_t *worst);
+
 /** Offset of a CPU, added to its stamps before anything else; false where it has none of its own. */
 bool tdm_timeline_cpu(
 	const struct tdm_timeline *timeline, uint32_t cpu, int64_t *ticks, uint64_t *bound);

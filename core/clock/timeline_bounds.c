@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <tandem/timeline.h>
+
+static int compare_u64(const void *a, const void *b)
+{
+	const uint64_t left = *(const uint64_t *)a;
+	const uint64_t right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static bool in_doubt(const struct tdm_timeline *timeline, size_t doubts, uint64_t guest)
+{
+	for (size_t i = 0; i < doubts; i++) {
+		uint64_t from;
+		uint64_t to;
+
+		tdm_timeline_doubt(timeline, i, &from, &to);
+		if (guest >= from && guest <= to) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool tdm_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, uint64_t *worst)
+{
+	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
+	uint64_t *bounds = malloc((info.knot_count + 1) * sizeof(*bounds));
+	size_t count = 0;
+
+	*median = 0;
+	*worst = 0;
+	for (size_t s = 0; bounds && s < info.segment_count; s++) {
+		const struct tdm_segment_info segment = tdm_timeline_segment(timeline, s);
+
+		for (size_t i = 0; i < segment.knot_count; i++) {
+			const struct tdm_knot *knot = &segment.knots[i];
+
+			if (!in_doubt(timeline, info.doubt_count, knot->guest)) {
+				bounds[count++] = (knot->minus + knot->plus) / 2;
+			}
+		}
+	}
+	if (count) {
+		qsort(bounds, count, sizeof(*bounds), compare_u64);
+		*median = bounds[count / 2];
+		*worst = bounds[count - 1];
+	}
+	free(bounds);
+	return count > 0;
+}
