@@ -23,12 +23,17 @@ enum {
 	SMALL_FILE_BYTES = 1 << 20
 };
 
-/* Start time of a process, field 22 of its stat; 0 where there is none. */
-static uint64_t process_start_ticks(long pid)
+/* What a task's stat says; state 'X' and 0 where there is none. */
+struct task_stat {
+	char state;           /* field 3 */
+	uint64_t start_ticks; /* field 22 */
+};
+
+static struct task_stat read_stat(long pid)
 {
 	char path[64];
 	struct tdm_buffer text = { 0 };
-	uint64_t ticks = 0;
+	struct task_stat stat = { .state = 'X' };
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	if (tracefs_read(path, NULL, SMALL_FILE_BYTES, &text, NULL) == TDM_OK &&
@@ -38,12 +43,12 @@ static uint64_t process_start_ticks(long pid)
 
 		if (rest) {
 			sscanf(rest,
-				") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-				&ticks);
+				") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+				&stat.state, &stat.start_ticks);
 		}
 	}
 	tdm_buffer_release(&text);
-	return ticks;
+	return stat;
 }
 
 /* Turns an instance off before it is removed: the kernel refuses to remove one that is busy. */
@@ -88,7 +93,7 @@ unsigned int tdm_tap_remove_stale(const struct tdm_log *log)
 		uint64_t ticks = 0;
 
 		if (sscanf(entry->d_name, INSTANCE_PREFIX "%ld-%" SCNu64 "-", &pid, &ticks) != 2 ||
-			process_start_ticks(pid) == ticks) {
+			read_stat(pid).start_ticks == ticks) {
 			continue;
 		}
 		snprintf(path, sizeof(path), "%s/instances/%s", root, entry->d_name);
@@ -198,20 +203,8 @@ enum tdm_status tdm_tap_add_pid(struct tdm_tap *tap, int32_t pid, struct tdm_err
 /* A zombie records no more events, whenever its parent takes notice of it. */
 static bool task_runs(long pid)
 {
-	char path[64];
-	struct tdm_buffer text = { 0 };
-	char state = 'X';
+	const char state = read_stat(pid).state;
 
-	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	if (tracefs_read(path, NULL, SMALL_FILE_BYTES, &text, NULL) == TDM_OK &&
-		tdm_buffer_append(&text, "", 1) == TDM_OK) {
-		const char *rest = strrchr((const char *)text.bytes, ')');
-
-		if (rest) {
-			sscanf(rest, ") %c", &state);
-		}
-	}
-	tdm_buffer_release(&text);
 	return state != 'Z' && state != 'X';
 }
 
@@ -294,7 +287,7 @@ enum tdm_status tdm_tap_create(const struct tdm_tap_options *options, const stru
 	for (int number = 0;; number++) {
 		snprintf(made->path, sizeof(made->path),
 			"%s/instances/" INSTANCE_PREFIX "%ld-%" PRIu64 "-%.64s-%d", root,
-			(long)getpid(), process_start_ticks(getpid()),
+			(long)getpid(), read_stat(getpid()).start_ticks,
 			options->label ? options->label : "tap", number);
 		if (mkdir(made->path, 0700) == 0) {
 			hold(made);
