@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "own_files.h"
 #include "syscalls_priv.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -10,41 +11,6 @@
 /* A session file of some thousand lines is not one of ours. */
 #define PROFILE_BYTES_MAX (1u << 20)
 
-static bool is_folder_with(const char *folder, const char *file)
-{
-	char path[2 * PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, file);
-	return access(path, R_OK) == 0;
-}
-
-static bool find(const char *const *beside, size_t count, const char *configured, const char *file,
-	char folder[PATH_MAX])
-{
-	char program[PATH_MAX];
-	const ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-	if (length > 0) {
-		program[length] = '\0';
-
-		char *const slash = strrchr(program, '/');
-
-		if (slash) {
-			*slash = '\0';
-		}
-		for (size_t i = 0; i < count; i++) {
-			char joined[2 * PATH_MAX];
-
-			snprintf(joined, sizeof(joined), "%s/%s", program, beside[i]);
-			if (realpath(joined, folder) && is_folder_with(folder, file)) {
-				return true;
-			}
-		}
-	}
-	snprintf(folder, PATH_MAX, "%s", configured);
-	return is_folder_with(folder, file);
-}
-
 enum tdm_status syscalls_find_parts(bool wrap, struct syscalls_parts *parts, struct tdm_error *err)
 {
 	static const char *const objects_beside[] = { "../agent/ust", "../" TANDEM_LIBDIR "/tandem",
@@ -53,7 +19,7 @@ enum tdm_status syscalls_find_parts(bool wrap, struct syscalls_parts *parts, str
 	const char *object = wrap ? "libtandem-syscall-wrap.so" : "libtandem-syscall.so";
 	char folder[PATH_MAX];
 
-	if (!find(objects_beside, sizeof(objects_beside) / sizeof(objects_beside[0]),
+	if (!own_files_find(objects_beside, sizeof(objects_beside) / sizeof(objects_beside[0]),
 		    TANDEM_PRELOAD_DIR, object, folder)) {
 		return tdm_fail(err, TDM_ERR_IO, "%s is neither beside this program nor in %s",
 			object, folder);
@@ -67,7 +33,7 @@ enum tdm_status syscalls_find_parts(bool wrap, struct syscalls_parts *parts, str
 			"\"%s\": a blank or colon in this path would split it in LD_PRELOAD",
 			parts->preload);
 	}
-	if (!find(sessions_beside, sizeof(sessions_beside) / sizeof(sessions_beside[0]),
+	if (!own_files_find(sessions_beside, sizeof(sessions_beside) / sizeof(sessions_beside[0]),
 		    TANDEM_SESSIONS_DIR, "tandem-syscalls.lttng", parts->sessions)) {
 		return tdm_fail(err, TDM_ERR_IO,
 			"the session files are neither beside this program nor in %s",
