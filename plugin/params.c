@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "params.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_int(const bt_value *value)
@@ -252,6 +254,18 @@ static bt_value_map_foreach_entry_const_func_status each_entry(
 	return walk->each(walk->user, key, bt_value_string_get(value))
 		       ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK
 		       : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;
+}
+
+bool param_offset(const char *text, int64_t *offset_ns)
+{
+	char *end = NULL;
+
+	if (strncmp(text, "offset:", 7) != 0 || !text[7]) {
+		return false;
+	}
+	errno = 0;
+	*offset_ns = strtoll(text + 7, &end, 10);
+	return !*end && errno == 0;
 }
 
 void param_each_text(const bt_value *params, const char *name,

@@ -51,6 +51,9 @@ const char *param_text(const bt_value *params, const char *name, const char *fal
 size_t param_text_count(const bt_value *params, const char *name);
 const char *param_text_at(const bt_value *params, const char *name, size_t index);
 
+/** A constant given by hand instead of a file: "offset:NS". False where the text is none. */
+bool param_offset(const char *text, int64_t *offset_ns);
+
 /** Calls @p each for every entry of a PARAM_TEXT_MAP parameter until it returns false. */
 void param_each_text(const bt_value *params, const char *name,
 	bool (*each)(void *user, const char *key, const char *text), void *user);

@@ -2,7 +2,6 @@
 #include "clock/flt_host_clock.h"
 #include "clock/flt_priv.h"
 #include "params.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,19 +85,6 @@ static const struct ir_mirror_ops mirror_ops = {
 
 /* ---- parameters ---- */
 
-/* A constant given by hand instead of a file: "offset:NS". */
-static bool parse_offset(const char *text, int64_t *offset_ns)
-{
-	char *end = NULL;
-
-	if (strncmp(text, "offset:", 7) != 0 || !text[7]) {
-		return false;
-	}
-	errno = 0;
-	*offset_ns = strtoll(text + 7, &end, 10);
-	return !*end && errno == 0;
-}
-
 static bool is_address(const char *text)
 {
 	return strncmp(text, "tcp:", 4) == 0 || strncmp(text, "unix:", 5) == 0 ||
@@ -133,7 +119,7 @@ static enum tdm_status open_corrections(
 	}
 	int64_t offset_ns = 0;
 
-	if (parse_offset(component->corrections, &offset_ns)) {
+	if (param_offset(component->corrections, &offset_ns)) {
 		component->mapping.timeline = tdm_timeline_from_offset(offset_ns, 0);
 		component->mapping.last_reading = UINT64_MAX;
 		return component->mapping.timeline ? TDM_OK

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "src_component.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +15,6 @@ struct wanted {
 	struct tdm_offset_input *offsets;
 	size_t offset_count;
 };
-
-/* A constant given by hand instead of a file: "offset:NS". */
-static bool parse_offset(const char *text, int64_t *offset_ns)
-{
-	char *end = NULL;
-
-	if (strncmp(text, "offset:", 7) != 0 || !text[7]) {
-		return false;
-	}
-	errno = 0;
-	*offset_ns = strtoll(text + 7, &end, 10);
-	return !*end && errno == 0;
-}
 
 static bool add_offset(struct wanted *wanted, const char *guest, int64_t offset_ns)
 {
@@ -49,7 +35,7 @@ static bool add_correction(void *user, const char *guest, const char *path)
 	struct wanted *const wanted = user;
 	int64_t offset_ns = 0;
 
-	if (parse_offset(path, &offset_ns)) {
+	if (param_offset(path, &offset_ns)) {
 		return add_offset(wanted, guest, offset_ns);
 	}
 
