@@ -263,13 +263,10 @@ static unsigned int enter_own(struct tdm_thread *thread, struct tdm_frame *frame
 	return TDM_ENTRY_CALL;
 }
 
-/* A call that is only recorded, of a thread that is recorded: nearly all are. */
-static unsigned int enter_quickly(struct tdm_thread *thread, const struct tdm_frame *frame)
+/* Counts a call and records its entry where that is wanted. */
+static inline __attribute__((always_inline)) void count_entry(
+	const struct tdm_call_row *row, const struct tdm_frame *frame)
 {
-	const struct tdm_call_row *row = frame->row;
-	const bool cancel = cancel_off();
-
-	thread->inside_sp = (uint64_t)(uintptr_t)frame;
 	TDM_COUNT(calls);
 	if (is_on(row->entry_state)) {
 		TDM_COUNT(entries);
@@ -277,6 +274,16 @@ static unsigned int enter_quickly(struct tdm_thread *thread, const struct tdm_fr
 	} else if (!is_on(row->exit_state)) {
 		TDM_COUNT(not_chosen);
 	}
+}
+
+/* A call that is only recorded, of a thread that is recorded: nearly all are. */
+static unsigned int enter_quickly(struct tdm_thread *thread, const struct tdm_frame *frame)
+{
+	const struct tdm_call_row *row = frame->row;
+	const bool cancel = cancel_off();
+
+	thread->inside_sp = (uint64_t)(uintptr_t)frame;
+	count_entry(row, frame);
 	thread->inside_sp = 0;
 	cancel_on(cancel);
 	return TDM_ENTRY_CALL;
@@ -337,13 +344,7 @@ unsigned int tdm_hook_entry(struct tdm_frame *frame)
 
 	frame->scratch = WORK_RECORD;
 	thread->inside_sp = (uint64_t)(uintptr_t)frame;
-	TDM_COUNT(calls);
-	if (is_on(row->entry_state)) {
-		TDM_COUNT(entries);
-		record_entry(row, frame);
-	} else if (!is_on(row->exit_state)) {
-		TDM_COUNT(not_chosen);
-	}
+	count_entry(row, frame);
 	if (tdm_is_special(frame->nr)) {
 		plan = enter_special(thread, frame);
 	}
