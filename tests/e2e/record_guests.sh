@@ -4,22 +4,7 @@
 # in theirs too, and at the same time within the bound; what peers do wrong harms nobody else.
 set -euo pipefail
 
-tandem=$TANDEM_BUILD/cli/tandem
-agent=$TANDEM_BUILD/agent/tandem-agent
-work=$(mktemp -d)
-tracing=/sys/kernel/tracing
-pids=
-
-fail() { echo "FAIL: $*" >&2; exit 1; }
-skip() { echo "SKIP: $*"; exit 77; }
-cleanup() {
-	for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-
-[ "$(id -u)" = 0 ] || skip "recording needs root"
-[ -e $tracing/trace_clock ] || mount -t tracefs tracefs $tracing 2>/dev/null || skip "no tracefs"
+. "$(dirname "$0")/record_lib.sh"
 command -v trace-cmd >/dev/null || skip "trace-cmd is not installed"
 
 (umask 077; echo "a shared secret" >"$work/secret"; echo "another secret" >"$work/wrong")

@@ -4,22 +4,7 @@
 # killed, one has no secret; the recording knows of none of it.
 set -euo pipefail
 
-tandem=$TANDEM_BUILD/cli/tandem
-agent=$TANDEM_BUILD/agent/tandem-agent
-work=$(mktemp -d)
-tracing=/sys/kernel/tracing
-pids=
-
-fail() { echo "FAIL: $*" >&2; exit 1; }
-skip() { echo "SKIP: $*"; exit 77; }
-cleanup() {
-	for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-	rm -rf "$work"
-}
-[ -n "${KEEP:-}" ] || trap cleanup EXIT
-
-[ "$(id -u)" = 0 ] || skip "recording needs root"
-[ -e $tracing/trace_clock ] || mount -t tracefs tracefs $tracing 2>/dev/null || skip "no tracefs"
+. "$(dirname "$0")/record_lib.sh"
 
 (umask 077; echo "a shared secret" >"$work/secret")
 "$agent" --listen "unix:$work/web" --secret-file "$work/secret" --allow 'sched:*' --allow 'raw_syscalls:*' 2>"$work/agent.log" &
