@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/nearest.h>
 #include <tandem/socket.h>
 
 enum {
@@ -134,6 +135,17 @@ static bool parse_buffer(const char *text, uint32_t *kib)
 	return end != text && !*end && value >= 8 && value <= 1UL << 22;
 }
 
+/* getopt_long() has told what is wrong. @param unknown  Where it is that there is no such option; else NULL. */
+static int refuse_option(const char *unknown)
+{
+	struct tdm_nearest nearest;
+	char text[sizeof(nearest.text) + 60];
+
+	snprintf(text, sizeof(text), "unknown option, or one without its value%s",
+		tdm_nearest_option_text(&nearest, unknown, long_options));
+	return usage_fault(text);
+}
+
 int agent_options_parse(struct agent_options *options, int argc, char **argv)
 {
 	const char *secret_file = NULL, *tracecmd;
@@ -143,6 +155,7 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 
 	memset(options, 0, sizeof(*options));
 	options->max_buffer_kib = DEFAULT_MAX_BUFFER_KIB;
+	optopt = 0;
 	while (status < 0 &&
 		(letter = getopt_long(argc, argv, "l:s:qh", long_options, NULL)) != -1) {
 		switch (letter) {
@@ -185,7 +198,7 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 			puts("tandem-agent " TDM_VERSION);
 			return EXIT_SUCCESS;
 		default:
-			return usage_fault("unknown option, or one without its value");
+			return refuse_option(optopt == 0 ? argv[optind - 1] : NULL);
 		}
 	}
 	if (status < 0 && optind < argc) {

@@ -100,8 +100,8 @@ int tdm_check_ctf_main(int argc, char **argv)
 	struct cli_command command;
 
 	cli_command_init(&command, "check-ctf", help);
-	for (int value;
-		(value = getopt_long(argc, argv, CLI_COMMON_LETTERS, long_options, NULL)) != -1;) {
+	for (int value; (value = cli_next_option(
+				 &command, argc, argv, CLI_COMMON_LETTERS, long_options)) != -1;) {
 		const int result = cli_common_option(&command, value);
 
 		if (result != -1) {

@@ -308,11 +308,17 @@ static bool settle(struct convert_options *options)
 	options->kinds = calloc(input_count + 1, sizeof(*options->kinds));
 	options->corrections = calloc(correction_count + 1, sizeof(*options->corrections));
 	options->glob_fits = calloc(options->convert.selection.glob_count + 1, sizeof(bool));
+	options->glob_nearest =
+		calloc(options->convert.selection.glob_count + 1, sizeof(*options->glob_nearest));
 	options->cpu_range_fits =
 		calloc(options->convert.selection.cpu_range_count + 1, sizeof(bool));
 	if (!options->inputs || !options->kinds || !options->corrections || !options->glob_fits ||
-		!options->cpu_range_fits) {
+		!options->cpu_range_fits || !options->glob_nearest) {
 		return false;
+	}
+	for (size_t i = 0; i < options->convert.selection.glob_count; i++) {
+		tdm_nearest_begin(
+			&options->glob_nearest[i], options->globs[i], strlen(options->globs[i]));
 	}
 	for (size_t i = 0; i < input_count; i++) {
 		const struct cli_named *const item = &options->input_list.items[i];
@@ -339,6 +345,7 @@ static bool settle(struct convert_options *options)
 	options->convert.selection.globs = options->globs;
 	options->convert.selection.cpu_ranges = options->cpu_ranges;
 	options->convert.selection.glob_fits = options->glob_fits;
+	options->convert.selection.glob_nearest = options->glob_nearest;
 	options->convert.selection.cpu_range_fits = options->cpu_range_fits;
 	return true;
 }
@@ -348,8 +355,8 @@ int convert_options_parse(
 {
 	*options = (struct convert_options){ .convert = { .synthetic = true } };
 	cli_command_init(command, "convert", help);
-	for (int value; (value = getopt_long(
-				 argc, argv, CLI_COMMON_LETTERS "o:", long_options, NULL)) != -1;) {
+	for (int value; (value = cli_next_option(command, argc, argv,
+				 CLI_COMMON_LETTERS "o:", long_options)) != -1;) {
 		const int status = parse_own(options, command, value);
 
 		if (status != -1) {
@@ -385,5 +392,6 @@ void convert_options_release(struct convert_options *options)
 	free(options->globs);
 	free(options->cpu_ranges);
 	free(options->glob_fits);
+	free(options->glob_nearest);
 	free(options->cpu_range_fits);
 }

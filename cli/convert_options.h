@@ -34,6 +34,7 @@ struct convert_options {
 	const char **globs;
 	uint32_t *cpu_ranges;
 	bool *glob_fits, *cpu_range_fits;
+	struct tdm_nearest *glob_nearest;
 };
 
 /** @return -1: go on; else the exit status. @p options is to be released in either case. */

@@ -126,8 +126,8 @@ static int parse(struct doctor *doctor, struct choice *choice, int argc, char **
 	enum tdm_clock clock;
 
 	choice->clock = "mono_raw";
-	for (int value; (value = getopt_long(argc, argv, CLI_COMMON_LETTERS "g:C:", long_options,
-				 NULL)) != -1;) {
+	for (int value; (value = cli_next_option(&doctor->command, argc, argv,
+				 CLI_COMMON_LETTERS "g:C:", long_options)) != -1;) {
 		const int status = parse_option(doctor, choice, value);
 
 		if (status != -1) {

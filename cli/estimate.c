@@ -140,7 +140,8 @@ int tdm_estimate_main(int argc, char **argv)
 
 	cli_command_init(&command, "estimate", help);
 	for (;;) {
-		const int value = getopt_long(argc, argv, CLI_COMMON_LETTERS, options, NULL);
+		const int value =
+			cli_next_option(&command, argc, argv, CLI_COMMON_LETTERS, options);
 
 		if (value == -1) {
 			break;

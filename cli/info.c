@@ -292,8 +292,8 @@ int tdm_info_main(int argc, char **argv)
 	int value;
 
 	cli_command_init(&command, "info", help);
-	while (exit_status < 0 &&
-		(value = getopt_long(argc, argv, CLI_COMMON_LETTERS, long_options, NULL)) != -1) {
+	while (exit_status < 0 && (value = cli_next_option(&command, argc, argv, CLI_COMMON_LETTERS,
+					   long_options)) != -1) {
 		if (value == OPT_JSON) {
 			options.json = true;
 		} else if (value == OPT_CAUSALITY) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <tandem/nearest.h>
 #include <unistd.h>
 
 /* In the order of --help. */
@@ -37,6 +38,19 @@ static void print_help(FILE *out)
 	      "  --version  the version\n\n"
 	      "Example: tandem info trace.dat trace-guest.dat\n",
 		out);
+}
+
+static int refuse(const char *word)
+{
+	struct tdm_nearest nearest;
+
+	tdm_nearest_begin(&nearest, word, strlen(word));
+	for (const struct tdm_command *command = commands; command->name; command++) {
+		tdm_nearest_try(&nearest, command->name);
+	}
+	fprintf(stderr, "tandem: unknown command \"%s\"%s \"tandem --help\" lists the commands\n",
+		word, *tdm_nearest_text(&nearest) ? nearest.text : ";");
+	return TDM_EXIT_USAGE;
 }
 
 /*
@@ -80,7 +94,5 @@ int main(int argc, char **argv)
 			return command->run(argc - 1, argv + 1);
 		}
 	}
-	fprintf(stderr, "tandem: unknown command \"%s\"; \"tandem --help\" lists the commands\n",
-		argv[1]);
-	return TDM_EXIT_USAGE;
+	return refuse(argv[1]);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/nearest.h>
 #include <tandem/utf8.h>
 #include <unistd.h>
 
@@ -36,6 +37,22 @@ void cli_command_init(struct cli_command *command, const char *name, const char 
 	command->log.max_level = TDM_LOG_INFO;
 	command->log.write = write_line;
 	command->log.user = command;
+}
+
+int cli_next_option(const struct cli_command *command, int argc, char **argv, const char *letters,
+	const struct option *options)
+{
+	struct tdm_nearest nearest;
+
+	optopt = 0;
+
+	const int value = getopt_long(argc, argv, letters, options, NULL);
+
+	if (value == '?' && optopt == 0 &&
+		*tdm_nearest_option_text(&nearest, argv[optind - 1], options)) {
+		fprintf(stderr, "tandem %s: unknown option%s\n", command->name, nearest.text);
+	}
+	return value;
 }
 
 int cli_common_option(struct cli_command *command, int value)

@@ -43,6 +43,10 @@ struct cli_command {
 /** Fills @p command. The strings are kept; @p command must not move afterwards (its log points at it). */
 void cli_command_init(struct cli_command *command, const char *name, const char *help);
 
+/** getopt_long(), and for a long option that there is none of, which one may be meant. */
+int cli_next_option(const struct cli_command *command, int argc, char **argv, const char *letters,
+	const struct option *options);
+
 /**
  * Handles an option value of getopt_long() that is not the command's own.
  *

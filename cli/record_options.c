@@ -238,8 +238,8 @@ int record_options_parse(
 	struct record_options *options, struct cli_command *command, int argc, char **argv)
 {
 	*options = (struct record_options){ .kallsyms = true };
-	for (int value; (value = getopt_long(argc, argv, "+" CLI_COMMON_LETTERS "o:e:f:C:g:b:c",
-				 long_options, NULL)) != -1;) {
+	for (int value; (value = cli_next_option(command, argc, argv,
+				 "+" CLI_COMMON_LETTERS "o:e:f:C:g:b:c", long_options)) != -1;) {
 		const int status = parse_own(options, command, value);
 
 		if (status != -1) {

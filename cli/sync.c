@@ -186,8 +186,8 @@ static int parse(struct session *session, int argc, char **argv)
 	struct tdm_error err;
 
 	session->clock = "mono";
-	for (int value; (value = getopt_long(argc, argv,
-				 "+" CLI_COMMON_LETTERS "g:o:C:", long_options, NULL)) != -1;) {
+	for (int value; (value = cli_next_option(&session->command, argc, argv,
+				 "+" CLI_COMMON_LETTERS "g:o:C:", long_options)) != -1;) {
 		const int status = parse_option(session, value);
 
 		if (status != -1) {

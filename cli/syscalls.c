@@ -135,8 +135,8 @@ static int parse(struct options *options, struct cli_command *command, int argc,
 	int value;
 
 	/* "+": the command's own options are its own, also without "--". */
-	while ((value = getopt_long(
-			argc, argv, "+" CLI_COMMON_LETTERS "o:p:f:", long_options, NULL)) != -1) {
+	while ((value = cli_next_option(command, argc, argv,
+			"+" CLI_COMMON_LETTERS "o:p:f:", long_options)) != -1) {
 		const int status = parse_own(options, command, value);
 
 		if (status >= 0) {

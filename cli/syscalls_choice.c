@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/names.h>
+#include <tandem/nearest.h>
 
 #define NUMBERS 512u
 
@@ -89,6 +90,24 @@ static bool add_group(struct syscalls_choice *choice, const char *name, size_t l
 	return false;
 }
 
+static enum tdm_status refuse(const char *name, size_t length, struct tdm_error *err)
+{
+	struct tdm_nearest nearest;
+
+	tdm_nearest_begin(&nearest, name, length);
+	for (unsigned int nr = 0; nr < NUMBERS; nr++) {
+		tdm_nearest_try(&nearest, tdm_names_syscall("x86_64", nr));
+		tdm_nearest_try(&nearest, typed_names[nr]);
+	}
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		tdm_nearest_try(&nearest, groups[i].name);
+	}
+	return tdm_fail(err, TDM_ERR_RANGE,
+		"\"%.*s\" is no system call of x86_64 and no group (%%file, %%desc, %%network, "
+		"%%process, %%memory, %%signal)%s",
+		(int)length, name, tdm_nearest_text(&nearest));
+}
+
 enum tdm_status syscalls_choice_parse(
 	const char *text, struct syscalls_choice *choice, struct tdm_error *err)
 {
@@ -106,10 +125,7 @@ enum tdm_status syscalls_choice_parse(
 		if (nr >= 0) {
 			choose(choice, nr);
 		} else if (!add_group(choice, at, span)) {
-			return tdm_fail(err, TDM_ERR_RANGE,
-				"\"%.*s\" is no system call of x86_64 and no group (%%file, %%desc, %%network, "
-				"%%process, %%memory, %%signal)",
-				(int)span, at);
+			return refuse(at, span, err);
 		}
 		at += span + (at[span] == ',');
 	}

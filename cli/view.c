@@ -478,8 +478,8 @@ int tdm_view_main(int argc, char **argv)
 	int value;
 
 	cli_command_init(&command, "view", help);
-	while (exit_status < 0 &&
-		(value = getopt_long(argc, argv, CLI_COMMON_LETTERS, long_options, NULL)) != -1) {
+	while (exit_status < 0 && (value = cli_next_option(&command, argc, argv, CLI_COMMON_LETTERS,
+					   long_options)) != -1) {
 		exit_status = take_option(&command, &options, value);
 	}
 	for (; exit_status < 0 && optind < argc; optind++) {

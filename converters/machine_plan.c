@@ -195,6 +195,7 @@ static enum tdm_status plan_classes(struct tdm_convert_machine *conversion)
 		conversion->plan_count++;
 		plan->id = (uint32_t)i;
 		fill_names(shown, &names);
+		tdm_selection_near_event(&conversion->options->selection, names.of, 3);
 		plan->is_wanted =
 			tdm_selection_has_event(&conversion->options->selection, names.of, 3);
 	}

@@ -47,6 +47,16 @@ bool tdm_selection_has_cpu(const struct tdm_convert_selection *selection, uint32
 	return selection->cpu_range_count == 0;
 }
 
+void tdm_selection_near_event(
+	const struct tdm_convert_selection *selection, const char *const *names, size_t name_count)
+{
+	for (size_t i = 0; selection->glob_nearest && i < selection->glob_count; i++) {
+		for (size_t k = 0; k < name_count; k++) {
+			tdm_nearest_try(&selection->glob_nearest[i], names[k]);
+		}
+	}
+}
+
 void tdm_selection_note_event(
 	const struct tdm_convert_selection *selection, const char *const *names, size_t name_count)
 {
@@ -69,7 +79,10 @@ void tdm_selection_tell_unused(
 {
 	for (size_t i = 0; selection->glob_fits && i < selection->glob_count; i++) {
 		if (!selection->glob_fits[i]) {
-			TDM_WARNING(log, "--events \"%s\" chose no event", selection->globs[i]);
+			TDM_WARNING(log, "--events \"%s\" chose no event%s", selection->globs[i],
+				selection->glob_nearest
+					? tdm_nearest_text(&selection->glob_nearest[i])
+					: "");
 		}
 	}
 	for (size_t i = 0; selection->cpu_range_fits && i < selection->cpu_range_count; i++) {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <tandem/log.h>
+#include <tandem/nearest.h>
 
 /* Zero-initialised: all. */
 struct tdm_convert_selection {
@@ -21,6 +22,8 @@ struct tdm_convert_selection {
 	size_t cpu_range_count;
 	/* Set where an event of the output fits one; glob_count and cpu_range_count long. NULL: nobody wants to know. */
 	bool *glob_fits, *cpu_range_fits;
+	struct tdm_nearest
+		*glob_nearest; /* glob_count of them: the names nearest to each; NULL likewise */
 };
 
 bool tdm_selection_is_all(const struct tdm_convert_selection *selection);
@@ -31,12 +34,16 @@ bool tdm_selection_has_event(
 
 bool tdm_selection_has_cpu(const struct tdm_convert_selection *selection, uint32_t cpu);
 
+/** Looks at names of events that the input knows, whether it has such events or not. */
+void tdm_selection_near_event(
+	const struct tdm_convert_selection *selection, const char *const *names, size_t name_count);
+
 /** Notes that an event with these names is in the output; and a CPU with an event. */
 void tdm_selection_note_event(
 	const struct tdm_convert_selection *selection, const char *const *names, size_t name_count);
 void tdm_selection_note_cpu(const struct tdm_convert_selection *selection, uint32_t cpu);
 
-/** Warns of each pattern and each range that no event of the output fits. */
+/** Warns of each pattern and each range that no event of the output fits, and of what may be meant. */
 void tdm_selection_tell_unused(
 	const struct tdm_convert_selection *selection, const struct tdm_log *log);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/nearest.h>
 
 enum {
 	LIST_MAX_BYTES = 16 << 20,
@@ -101,6 +102,32 @@ static enum tdm_status enable_one(struct tdm_tap *tap, const struct tdm_tap_even
 	return TDM_OK;
 }
 
+static enum tdm_status tell_no_match(const char *pattern, const char *list, struct tdm_error *err)
+{
+	const bool is_whole = strpbrk(pattern, ":/");
+	struct tdm_nearest nearest;
+
+	tdm_nearest_begin(&nearest, pattern, strlen(pattern));
+	for (const char *line = list; *line;) {
+		const char *const end = strchrnul(line, '\n');
+		const char *const colon = memchr(line, ':', (size_t)(end - line));
+		char name[2 * PATTERN_MAX_BYTES];
+
+		snprintf(name, sizeof(name), "%.*s", (int)(end - line), line);
+		if (colon && is_whole) {
+			tdm_nearest_try(&nearest, name);
+		} else if (colon && strchr(name, ':')) {
+			tdm_nearest_try(&nearest, strchr(name, ':') + 1);
+			*strchr(name, ':') = '\0';
+			tdm_nearest_try(&nearest, name);
+		}
+		line = *end ? end + 1 : end;
+	}
+	return tdm_fail(err, TDM_ERR_RANGE,
+		"no event matches \"%s\" (see available_events of tracefs)%s", pattern,
+		tdm_nearest_text(&nearest));
+}
+
 /* Enables each event of the list "system:event\n..." that the pattern names. list is written to. */
 static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_options *options,
 	const struct tdm_tap_event *wanted, const char *list, struct tdm_error *err)
@@ -163,8 +190,7 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 			"\"%s\" is not allowed to be recorded on that machine: see the agent's --allow",
 			wanted->pattern);
 	}
-	return tdm_fail(err, TDM_ERR_RANGE,
-		"no event matches \"%s\" (see available_events of tracefs)", wanted->pattern);
+	return tell_no_match(wanted->pattern, list, err);
 }
 
 enum tdm_status enable_events(
