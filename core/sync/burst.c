@@ -17,17 +17,20 @@ void tdm_burst_enter(struct tdm_burst_mode *mode, uint32_t exchanges)
 
 	mode->began_ns = tdm_now_ns();
 	mode->spin_left_ns = (uint64_t)exchanges * TDM_SPIN_EACH_NS;
+	if (mode->spin_left_ns > TDM_SPIN_BURST_NS) {
+		mode->spin_left_ns = TDM_SPIN_BURST_NS;
+	}
 	mode->waited_ns = 0;
+	mode->in_vain = 0;
 	mode->is_pinned = false;
-	mode->may_spin = false;
-	/* Fails on machines with more CPUs than the set holds: then the burst goes unpinned and asleep. */
+	mode->may_spin = true;
+	/* Fails on machines with more CPUs than the set holds: then the burst goes unpinned. */
 	if (cpu >= 0 && cpu < CPU_SETSIZE &&
 		sched_getaffinity(0, sizeof(mode->before), &mode->before) == 0) {
 		cpu_set_t one;
 
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
-		mode->may_spin = CPU_COUNT(&mode->before) > 1;
 		mode->is_pinned = sched_setaffinity(0, sizeof(one), &one) == 0;
 	}
 	mode->is_ahead = get_ahead();
@@ -47,12 +50,24 @@ void tdm_burst_leave(struct tdm_burst_mode *mode)
 	}
 }
 
-bool tdm_burst_spin(struct tdm_burst_mode *mode, uint64_t spun_ns, uint64_t now_ns)
+static bool may_be_awake(const struct tdm_burst_mode *mode)
 {
-	mode->spin_left_ns -= spun_ns < mode->spin_left_ns ? spun_ns : mode->spin_left_ns;
-	mode->waited_ns = spun_ns ? mode->waited_ns + spun_ns : 0;
-	if (now_ns - mode->began_ns > TDM_BURST_LONG_NS || mode->waited_ns > TDM_SPIN_WAIT_NS) {
+	return mode->may_spin && mode->spin_left_ns > 0 && mode->waited_ns <= TDM_SPIN_WAIT_NS;
+}
+
+bool tdm_burst_wait_begins(struct tdm_burst_mode *mode)
+{
+	mode->in_vain = mode->waited_ns > TDM_SPIN_WAIT_NS ? mode->in_vain + 1 : 0;
+	mode->waited_ns = 0;
+	if (mode->in_vain == TDM_SPIN_IN_VAIN_MAX) {
 		mode->may_spin = false;
 	}
-	return mode->may_spin && mode->spin_left_ns > 0;
+	return may_be_awake(mode);
+}
+
+bool tdm_burst_spin(struct tdm_burst_mode *mode, uint64_t spun_ns)
+{
+	mode->spin_left_ns -= spun_ns < mode->spin_left_ns ? spun_ns : mode->spin_left_ns;
+	mode->waited_ns += spun_ns;
+	return may_be_awake(mode);
 }

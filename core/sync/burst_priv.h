@@ -12,10 +12,12 @@
 enum {
 	/* Awake at most so long for each exchange, all together; asleep, waking an idle CPU can take ten times as long. */
 	TDM_SPIN_EACH_NS = 15000,
-	/* One wait that takes longer is for a peer that does not get to run: maybe because we keep its CPU. */
+	/* And in a whole burst: ahead of all others and awake, nobody else has the CPU. */
+	TDM_SPIN_BURST_NS = 15000000,
+	/* One wait is awake for so long. Where so many in a row were longer, the peer is far, or does not get to run: maybe
+	 * because we keep its CPU. */
 	TDM_SPIN_WAIT_NS = 250000,
-	TDM_BURST_LONG_NS =
-		5000000, /* a burst that takes longer is on a busy machine: no spinning */
+	TDM_SPIN_IN_VAIN_MAX = 4,
 	TDM_BURST_MAX_NS = 500000000, /* no burst of a session is longer */
 	TDM_LOST_AFTER_NS = 250000000
 };
@@ -24,10 +26,11 @@ struct tdm_burst_mode {
 	cpu_set_t before; /* where the thread may run outside bursts */
 	bool is_pinned;
 	bool is_ahead; /* of all that has no real-time priority */
-	bool may_spin; /* there is another CPU for the other end */
+	bool may_spin; /* not known to be in vain */
 	uint64_t began_ns;
 	uint64_t spin_left_ns;
 	uint64_t waited_ns; /* awake, in this wait */
+	uint32_t in_vain;   /* waits one after the other that were too long to be awake for */
 };
 
 /**
@@ -38,7 +41,9 @@ struct tdm_burst_mode {
 void tdm_burst_enter(struct tdm_burst_mode *mode, uint32_t exchanges);
 void tdm_burst_leave(struct tdm_burst_mode *mode);
 
-/** Books time spent awake; 0 begins a wait. @return False: sleep from now on. */
-bool tdm_burst_spin(struct tdm_burst_mode *mode, uint64_t spun_ns, uint64_t now_ns);
+/** @return False: this wait is spent asleep. */
+bool tdm_burst_wait_begins(struct tdm_burst_mode *mode);
+/** Books time spent awake in this wait. @return False: sleep for the rest of it. */
+bool tdm_burst_spin(struct tdm_burst_mode *mode, uint64_t spun_ns);
 
 #endif

@@ -213,7 +213,7 @@ static enum tdm_status await_replies(
 	const uint64_t lost_ns = since_ns + TDM_LOST_AFTER_NS < burst->ends_ns
 					 ? since_ns + TDM_LOST_AFTER_NS
 					 : burst->ends_ns;
-	bool spins = tdm_burst_spin(&burst->mode, 0, since_ns);
+	bool spins = tdm_burst_wait_begins(&burst->mode);
 
 	while (burst->open_count > wanted) {
 		enum tdm_status status = try_receive(requester, burst, err);
@@ -228,7 +228,7 @@ static enum tdm_status await_replies(
 		const uint64_t now_ns = tdm_now_ns();
 
 		if (spins) {
-			spins = tdm_burst_spin(&burst->mode, now_ns - since_ns, now_ns);
+			spins = tdm_burst_spin(&burst->mode, now_ns - since_ns);
 			since_ns = now_ns;
 			continue;
 		}

@@ -151,7 +151,7 @@ static enum tdm_status receive(
 	const uint64_t idle_until_ns = tdm_deadline_ns(responder->options.idle_ms);
 	const int link_fd = tdm_link_fd(responder->path.link);
 	uint64_t since_ns = responder->in_burst ? tdm_now_ns() : 0;
-	bool spins = responder->in_burst && tdm_burst_spin(&responder->mode, 0, since_ns);
+	bool spins = responder->in_burst && tdm_burst_wait_begins(&responder->mode);
 
 	for (unsigned int tries = 0;; tries++) {
 		enum tdm_status status =
@@ -163,7 +163,7 @@ static enum tdm_status receive(
 		if (spins) {
 			const uint64_t now_ns = tdm_now_ns();
 
-			spins = tdm_burst_spin(&responder->mode, now_ns - since_ns, now_ns);
+			spins = tdm_burst_spin(&responder->mode, now_ns - since_ns);
 			since_ns = now_ns;
 			continue;
 		}

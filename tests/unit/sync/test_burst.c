@@ -18,7 +18,6 @@ static void a_burst_leaves_the_thread_as_it_found_it(void **state)
 		tdm_burst_enter(&mode, 340);
 		assert_int_equal(sched_getaffinity(0, sizeof(within), &within), 0);
 		assert_int_equal(CPU_COUNT(&within), 1);
-		assert_int_equal(mode.may_spin, CPU_COUNT(&before) > 1);
 		assert_int_equal(sched_getscheduler(0), mode.is_ahead ? SCHED_FIFO : SCHED_OTHER);
 		tdm_burst_leave(&mode);
 		assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
@@ -138,37 +137,47 @@ static void a_burst_is_awake_for_as_long_as_its_exchanges_may_take(void **state)
 
 	(void)state;
 	tdm_burst_enter(&mode, 10);
-	mode.may_spin = true;
 	/* Waits of 10 us each, all of them awake. */
-	while (tdm_burst_spin(&mode, 0, mode.began_ns + awake_ns) &&
-		tdm_burst_spin(&mode, 10000, mode.began_ns + awake_ns + 10000)) {
+	while (tdm_burst_wait_begins(&mode) && tdm_burst_spin(&mode, 10000)) {
 		awake_ns += 10000;
 		assert_true(awake_ns <= 10 * TDM_SPIN_EACH_NS);
 	}
 	assert_int_equal(awake_ns + 10000, 10 * TDM_SPIN_EACH_NS);
 	tdm_burst_leave(&mode);
+	tdm_burst_enter(&mode, 1000000);
+	assert_int_equal(mode.spin_left_ns, TDM_SPIN_BURST_NS);
+	tdm_burst_leave(&mode);
 }
 
-static void one_long_wait_or_a_long_burst_ends_being_awake(void **state)
+/* A wait that is longer than one may be awake for: true where it began awake. */
+static bool wait_in_vain(struct tdm_burst_mode *mode)
+{
+	if (!tdm_burst_wait_begins(mode)) {
+		return false;
+	}
+	assert_true(tdm_burst_spin(mode, TDM_SPIN_WAIT_NS));
+	assert_false(tdm_burst_spin(mode, 1));
+	return true;
+}
+
+static void long_waits_in_a_row_end_being_awake(void **state)
 {
 	struct tdm_burst_mode mode;
 
 	(void)state;
 	tdm_burst_enter(&mode, 1000000);
-	mode.may_spin = true;
-	assert_true(tdm_burst_spin(&mode, 0, mode.began_ns));
-	assert_true(tdm_burst_spin(&mode, TDM_SPIN_WAIT_NS, mode.began_ns + TDM_SPIN_WAIT_NS));
-	/* The next wait is counted from its own beginning. */
-	assert_true(tdm_burst_spin(&mode, 0, mode.began_ns + TDM_SPIN_WAIT_NS));
-	assert_true(tdm_burst_spin(&mode, TDM_SPIN_WAIT_NS, mode.began_ns + 2 * TDM_SPIN_WAIT_NS));
-	assert_false(tdm_burst_spin(&mode, 1, mode.began_ns + 2 * TDM_SPIN_WAIT_NS + 1));
-	assert_false(tdm_burst_spin(&mode, 0, mode.began_ns + 2 * TDM_SPIN_WAIT_NS + 1));
-	tdm_burst_leave(&mode);
-
-	tdm_burst_enter(&mode, 1000000);
-	mode.may_spin = true;
-	assert_true(tdm_burst_spin(&mode, 0, mode.began_ns + TDM_BURST_LONG_NS));
-	assert_false(tdm_burst_spin(&mode, 0, mode.began_ns + TDM_BURST_LONG_NS + 1));
+	/* One long wait, or some, say nothing: the other end may have been late. */
+	for (int i = 0; i < TDM_SPIN_IN_VAIN_MAX - 1; i++) {
+		assert_true(wait_in_vain(&mode));
+	}
+	assert_true(tdm_burst_wait_begins(&mode));
+	assert_true(tdm_burst_spin(&mode, 5000));
+	/* So many, without a short one between them, do. */
+	for (int i = 0; i < TDM_SPIN_IN_VAIN_MAX; i++) {
+		assert_true(wait_in_vain(&mode));
+	}
+	assert_false(wait_in_vain(&mode));
+	assert_false(tdm_burst_wait_begins(&mode));
 	tdm_burst_leave(&mode);
 }
 
@@ -180,7 +189,7 @@ int main(void)
 		cmocka_unit_test(without_permission_a_burst_goes_on_without),
 		cmocka_unit_test(a_policy_of_ones_own_stays),
 		cmocka_unit_test(a_burst_is_awake_for_as_long_as_its_exchanges_may_take),
-		cmocka_unit_test(one_long_wait_or_a_long_burst_ends_being_awake),
+		cmocka_unit_test(long_waits_in_a_row_end_being_awake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
