@@ -28,7 +28,6 @@ static const double quantiles[] = { 0, .005, .01, .02, .05, .10, .20, .35, .50 }
 
 enum {
 	QUANTILES = sizeof(quantiles) / sizeof(quantiles[0]),
-	TENTH = 5,     /* the one that a window's own measurement uses */
 	LEAST_RUN = 3, /* one or two quantiles agree by chance */
 };
 
@@ -250,7 +249,25 @@ static double plateau(const struct times *times)
 			}
 		}
 	}
-	return value - differences[TENTH];
+	return value;
+}
+
+/* By how much the measurements lie below the estimate in a range of windows, each as much as it is worth. */
+static double below(
+	const struct estimate *est, const struct stretch *stretch, size_t begin, size_t end)
+{
+	double sum = 0;
+	double weights = 0;
+
+	for (size_t i = begin; i < end; i++) {
+		const struct window *window = &est->windows[stretch->first + i];
+
+		if (window->variance < INFINITY) {
+			sum += (window->y - window->z) / window->variance;
+			weights += 1 / window->variance;
+		}
+	}
+	return weights > 0 ? sum / weights : 0;
 }
 
 /* Moves the windows' measurements to the plateau of the block that they lie in. */
@@ -273,7 +290,7 @@ static bool correct(struct estimate *est, struct stretch *stretch)
 		for (size_t i = begin; i < end; i++) {
 			add_times(est, stretch, i, &times);
 		}
-		shifts[b] = times.count ? plateau(&times) : 0;
+		shifts[b] = times.count ? plateau(&times) - below(est, stretch, begin, end) : 0;
 	}
 	for (size_t i = 0; good && i < stretch->count; i++) {
 		/* Between the middles of two blocks, a bit of each. */

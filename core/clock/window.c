@@ -6,6 +6,7 @@
 enum {
 	GUARD_DIVISOR = 4, /* never is more than this part of a window disbelieved for its speed */
 	FEW = 4,           /* in smaller windows the spread says nothing */
+	WAIT_DIVISOR = 8,  /* waiting that shows is off by this part of it */
 	STALLED = 50,      /* times the usual round trip: not slow, but stopped */
 };
 
@@ -289,6 +290,15 @@ static bool find_shrink(struct estimate *est)
 		const double width =
 			window->shrink < est->usual_width ? window->shrink : est->usual_width;
 
+		/*
+		 * Where even the fastest exchanges waited, all of them may have waited on the same side, and alike: then they
+		 * agree with each other and are wrong together.
+		 */
+		const double waited = window->shrink - est->usual_width;
+
+		if (waited > 0) {
+			window->variance += waited * waited / (WAIT_DIVISOR * WAIT_DIVISOR);
+		}
 		window->shrink = width > 0 ? width / 4 : 0;
 	}
 	free(widths);

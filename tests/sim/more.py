@@ -130,6 +130,26 @@ def one_sided_load(r):
     return simple(r, 200, 4.0, extra=lambda t: (120_000, 0))
 
 
+class Starved:
+    """A path whose end is kept off its CPU: all of a burst wait alike, in three bursts of five."""
+
+    def __init__(self, path, burst):
+        self.path, self.burst, self.drawn, self.waits = path, burst, 0, 0
+
+    def draw(self, r):
+        if self.drawn % self.burst == 0: self.waits = r.uniform(5_000, 60_000) if r.random() < .6 else 0
+        self.drawn += 1
+        return self.path.draw(r) + self.waits
+
+
+@case(60, 200, 60_000, 0)
+def starved(r):
+    """exchanges that agree with each other in their burst, and are wrong together"""
+    G = constant(300, 5.0)
+    forward, backward = paths('user')
+    return Case(G, exchanges(G, r, Starved(forward, 32), Starved(backward, 32), 100, 400, ends=32, **FULL))
+
+
 @case(40, 120, 12_000, 0)
 def loss(r):
     return simple(r, 300, 21.0, loss=.3)
