@@ -249,9 +249,11 @@ static bool put_in_front(const char *name, const char *text, const char *separat
 
 /* What the provider and lttng-ust are told by the environment. */
 static enum tdm_status prepare_environment(const struct options *options,
-	const struct syscalls_parts *parts, const char *log_path, struct tdm_error *err)
+	const struct syscalls_parts *parts, const char *log_path, unsigned int level,
+	struct tdm_error *err)
 {
 	char numbers[8 * 17] = "";
+	char level_text[12];
 	char sites_path[PATH_MAX + 32];
 	bool done = put_in_front("LD_PRELOAD", parts->preload, ":");
 
@@ -263,6 +265,8 @@ static enum tdm_status prepare_environment(const struct options *options,
 	done &= setenv("LTTNG_UST_REGISTER_TIMEOUT", "20000", 0) == 0;
 	done &= setenv("TANDEM_SYSCALLS_LOG", log_path, 1) == 0;
 	done &= setenv("TANDEM_SYSCALLS_SITES", sites_path, 1) == 0;
+	snprintf(level_text, sizeof(level_text), "%u", level);
+	done &= setenv("TANDEM_SYSCALLS_LEVEL", level_text, 1) == 0;
 	/* A program built with AddressSanitizer would not start with an object loaded before its runtime. */
 	done &= put_in_front("ASAN_OPTIONS", "verify_asan_link_order=0", ":");
 	if (!options->choice.all) {
@@ -390,12 +394,58 @@ struct job {
 	char *dir;
 };
 
+static enum tdm_status load_session(struct job *job, const char *url, struct tdm_error *err)
+{
+	char file[PATH_MAX + 16];
+	FILE *out;
+	enum tdm_status status;
+
+	snprintf(file, sizeof(file), "%s/session.lttng", job->scratch);
+	out = fopen(file, "we");
+	if (!out) {
+		return tdm_fail_errno(err, errno, "\"%s\"", file);
+	}
+	status = syscalls_profile_write(&job->profile, &job->options.choice, job->session.level,
+		job->options.procname, job->options.live != NULL, out, err);
+	fclose(out);
+	return status == TDM_OK
+		       ? syscalls_session_load(&job->session, file, &job->profile, url, err)
+		       : status;
+}
+
+/* Loads the session under a level of its own in the daemon, then starts it. */
+static enum tdm_status start_alone(
+	struct job *job, const char *url, const struct tdm_log *log, struct tdm_error *err)
+{
+	enum {
+		TRIES = 8,
+		PAUSE_MS = 40
+	};
+
+	enum tdm_status status = TDM_OK;
+
+	for (unsigned int i = 1; status == TDM_OK; i++) {
+		syscalls_session_choose_level(&job->session);
+		status = load_session(job, url, err);
+		if (status != TDM_OK || !syscalls_session_shares_level(&job->session)) {
+			break;
+		}
+		if (i == TRIES) {
+			TDM_WARNING(log,
+				"Too many runs at once in this session daemon: the trace may have calls of another one too");
+			break;
+		}
+		syscalls_session_discard(&job->session);
+		/* The other one may go out of the way as well: not in step. */
+		usleep((useconds_t)(getpid() % 16 + 1) * i * PAUSE_MS * 1000 / 16);
+	}
+	return status == TDM_OK ? syscalls_session_start(&job->session, err) : status;
+}
+
 static enum tdm_status start_session(
 	struct job *job, const struct tdm_log *log, struct tdm_error *err)
 {
 	char url[PATH_MAX + 16] = "";
-	char file[PATH_MAX + 16];
-	FILE *out;
 	enum tdm_status status;
 
 	status = syscalls_profile_read(&job->parts,
@@ -415,21 +465,8 @@ static enum tdm_status start_session(
 	if (status != TDM_OK) {
 		return status;
 	}
-	snprintf(file, sizeof(file), "%s/session.lttng", job->scratch);
-	out = fopen(file, "we");
-	if (!out) {
-		return tdm_fail_errno(err, errno, "\"%s\"", file);
-	}
-	status = syscalls_profile_write(&job->profile, &job->options.choice, job->options.procname,
-		job->options.live != NULL, out, err);
-	fclose(out);
-	if (status == TDM_OK) {
-		status = syscalls_daemon_need(&job->session, job->scratch, log, err);
-	}
-	if (status == TDM_OK) {
-		status = syscalls_session_start(&job->session, file, &job->profile, url, err);
-	}
-	return status;
+	status = syscalls_daemon_need(&job->session, job->scratch, log, err);
+	return status == TDM_OK ? start_alone(job, url, log, err) : status;
 }
 
 static enum tdm_status prepare(struct job *job, const struct tdm_log *log, struct tdm_error *err)
@@ -457,7 +494,8 @@ static enum tdm_status prepare(struct job *job, const struct tdm_log *log, struc
 	status = job->options.attach ? syscalls_session_check(job->options.attach, err)
 				     : start_session(job, log, err);
 	if (status == TDM_OK) {
-		status = prepare_environment(&job->options, &job->parts, job->log_path, err);
+		status = prepare_environment(&job->options, &job->parts, job->log_path,
+			job->options.attach ? SYSCALLS_LEVEL_OF_OTHERS : job->session.level, err);
 	}
 	return status;
 }
@@ -538,7 +576,7 @@ static int run(struct job *job, struct cli_command *command)
 
 int tdm_syscalls_main(int argc, char **argv)
 {
-	static struct job job = { .options.choice.all = true };
+	static struct job job = { .options.choice.all = true, .session.keeper_fd = -1 };
 	struct cli_command command;
 	struct tdm_error err;
 	int status;

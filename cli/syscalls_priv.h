@@ -31,11 +31,17 @@ struct syscalls_choice {
 	uint64_t numbers[8];
 };
 
+/* Runs in one daemon are told apart by the log level of their programs' events, of which LTTng has so many. */
+#define SYSCALLS_LEVELS          15u
+#define SYSCALLS_LEVEL_OF_OTHERS 13u /* of programs that are preloaded without us */
+
 /* A session of ours and the daemon it lives in. */
 struct syscalls_session {
 	char name[256];
-	char home[PATH_MAX]; /* LTTNG_HOME of our own daemon; "" for a daemon that was there */
-	pid_t daemon_pid;    /* 0: not ours */
+	unsigned int level;
+	char home[PATH_MAX]; /* LTTNG_HOME of our own daemon; "": root's, or one that was there */
+	pid_t keeper_pid;    /* of the process that keeps our own daemon; 0: not ours */
+	int keeper_fd;       /* open as long as we want the daemon; -1: not ours */
 	bool created;
 	bool is_snapshot;
 };
@@ -85,10 +91,12 @@ enum tdm_status syscalls_check_shm(
 
 /**
  * Writes the session file that is loaded: the profile with the chosen events, contexts and live timer.
+ *
+ * @param level  Of our events only those of programs with this log level are recorded.
  */
 enum tdm_status syscalls_profile_write(const struct syscalls_profile *profile,
-	const struct syscalls_choice *choice, bool procname, bool live, FILE *out,
-	struct tdm_error *err);
+	const struct syscalls_choice *choice, unsigned int level, bool procname, bool live,
+	FILE *out, struct tdm_error *err);
 
 /**
  * Reads a choice of calls: names separated by commas, "%file", "%network", "%process", "%memory",
@@ -111,13 +119,24 @@ void syscalls_tell_unfollowed(const char *command, const struct tdm_log *log);
 /** Starts a daemon of our own where none answers. @p scratch is a folder of ours for its files. */
 enum tdm_status syscalls_daemon_need(struct syscalls_session *session, const char *scratch,
 	const struct tdm_log *log, struct tdm_error *err);
-/** Loads and starts the session. @param output_url  file:///... or net://... */
-enum tdm_status syscalls_session_start(struct syscalls_session *session, const char *session_file,
+/** Has anybody but us a session in the daemon? Runs that were killed do not count. */
+bool syscalls_others_use_daemon(const char *own_name);
+/** Chooses a level that no other run in the daemon has, or the one that fewest have, and the session's name by it. */
+void syscalls_session_choose_level(struct syscalls_session *session);
+/** Has another run the level that was chosen? Two that begin at once may choose the same. */
+bool syscalls_session_shares_level(const struct syscalls_session *session);
+/** Loads the session; nothing is recorded yet. @param output_url  file:///... or net://... */
+enum tdm_status syscalls_session_load(struct syscalls_session *session, const char *session_file,
 	const struct syscalls_profile *profile, const char *output_url, struct tdm_error *err);
+enum tdm_status syscalls_session_start(
+	const struct syscalls_session *session, struct tdm_error *err);
+/** Forgets a session that was not started. */
+void syscalls_session_discard(struct syscalls_session *session);
 /** Stops it (what was recorded is on disk afterwards) and forgets it. */
 enum tdm_status syscalls_session_stop(struct syscalls_session *session, struct tdm_error *err);
 /** Is there a session of this name that records our events? */
 enum tdm_status syscalls_session_check(const char *name, struct tdm_error *err);
+/** Lets go of the daemon, which ends unless others use it; waits for that. */
 void syscalls_daemon_stop(struct syscalls_session *session);
 
 /**

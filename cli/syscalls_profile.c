@@ -249,9 +249,8 @@ static void write_chosen(FILE *out, const struct syscalls_choice *choice)
 	write_event(out, "tandem:declined");
 }
 
-enum tdm_status syscalls_profile_write(const struct syscalls_profile *profile,
-	const struct syscalls_choice *choice, bool procname, bool live, FILE *out,
-	struct tdm_error *err)
+static void write_adapted(const struct syscalls_profile *profile,
+	const struct syscalls_choice *choice, bool procname, bool live, FILE *out)
 {
 	const char *at = profile->text;
 
@@ -287,7 +286,60 @@ enum tdm_status syscalls_profile_write(const struct syscalls_profile *profile,
 		}
 		at += length;
 	}
-	if (fflush(out) != 0 || ferror(out)) {
+}
+
+/* Does the text from begin to end, an <event>, name one of ours without saying of which log level? */
+static bool wants_level(const char *begin, const char *end)
+{
+	const char *const name = strstr(begin, "<name>tandem:");
+	const char *const level = strstr(begin, "<loglevel");
+
+	return name && name < end && (!level || level > end);
+}
+
+/* Copies the text; each event of ours gets the level. */
+static void write_with_level(FILE *out, const char *text, unsigned int level)
+{
+	static const char close[] = "</event>";
+	const char *at = text;
+
+	for (const char *begin; (begin = strstr(at, "<event>"));) {
+		const char *const end = strstr(begin, close);
+
+		if (!end) {
+			break;
+		}
+		fwrite(at, 1, (size_t)(end - at), out);
+		if (wants_level(begin, end)) {
+			fprintf(out, "<loglevel_type>SINGLE</loglevel_type><loglevel>%u</loglevel>",
+				level);
+		}
+		fputs(close, out);
+		at = end + sizeof(close) - 1;
+	}
+	fputs(at, out);
+}
+
+enum tdm_status syscalls_profile_write(const struct syscalls_profile *profile,
+	const struct syscalls_choice *choice, unsigned int level, bool procname, bool live,
+	FILE *out, struct tdm_error *err)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *const adapted = open_memstream(&text, &size);
+
+	if (!adapted) {
+		return tdm_fail_errno(err, errno, "the session file");
+	}
+	write_adapted(profile, choice, procname, live, adapted);
+
+	const bool is_whole = fclose(adapted) == 0 && text;
+
+	if (is_whole) {
+		write_with_level(out, text, level);
+	}
+	free(text);
+	if (!is_whole || fflush(out) != 0 || ferror(out)) {
 		return tdm_fail_errno(err, errno, "writing the session file");
 	}
 	return TDM_OK;

@@ -1,146 +1,103 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The LTTng side: a daemon when none answers, the session, its end.
+ * The LTTng side: the session, its place among those of other runs, its end.
  */
 #include "syscalls_priv.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <lttng/lttng.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#define DAEMON_WAIT_MS 15000
-#define STEP_MS        20
-
-static void sleep_step(void)
-{
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
-
-	nanosleep(&step, NULL);
-}
 
 static enum tdm_status lttng_fail(struct tdm_error *err, int code, const char *doing)
 {
 	return tdm_fail(err, TDM_ERR_PEER, "LTTng: %s: %s", doing, lttng_strerror(code));
 }
 
-static void become_daemon(const char *log_path)
+/* A session of another run: "tandem-syscalls-PID-LEVEL"; false: of somebody else. */
+static bool is_of_run(const char *name, pid_t *pid, unsigned int *level)
 {
-	sigset_t none;
-	const int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int number = 0;
+	int end = 0;
 
-	/* Ctrl-C is for the command; the daemon ends when we end, even when we are killed. */
-	setsid();
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (log >= 0) {
-		dup2(log, 1);
-		dup2(log, 2);
+	if (sscanf(name, "tandem-syscalls-%d-%u%n", &number, level, &end) != 2 || name[end] ||
+		number <= 0) {
+		return false;
 	}
-	execlp("lttng-sessiond", "lttng-sessiond", "--no-kernel", (char *)NULL);
-	_exit(127);
+	*pid = (pid_t)number;
+	return true;
 }
 
-/* The end of what the daemon wrote, as one line; "nothing" where it wrote none. */
-static void last_words(const char *log_path, char *words, size_t room)
+/* A run that was killed leaves its session behind in a daemon that is not its own. */
+static bool is_alive(pid_t pid)
 {
-	FILE *const in = fopen(log_path, "re");
-	size_t got = 0;
-
-	if (in) {
-		if (fseek(in, -(long)(room - 1), SEEK_END) != 0) {
-			rewind(in); /* it is shorter */
-		}
-		got = fread(words, 1, room - 1, in);
-		fclose(in);
-	}
-	while (got && strchr(" \r\n", words[got - 1])) {
-		got--;
-	}
-	words[got] = '\0';
-	for (size_t i = 0; i < got; i++) {
-		words[i] = words[i] == '\n' ? '|' : (unsigned char)words[i] < ' ' ? ' ' : words[i];
-	}
-	if (!got) {
-		snprintf(words, room, "nothing");
-	}
+	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-enum tdm_status syscalls_daemon_need(struct syscalls_session *session, const char *scratch,
-	const struct tdm_log *log, struct tdm_error *err)
+bool syscalls_others_use_daemon(const char *own_name)
 {
-	char log_path[PATH_MAX + 32];
-	char words[400];
+	struct lttng_session *sessions = NULL;
+	const int count = lttng_list_sessions(&sessions);
+	bool found = false;
 
-	if (lttng_session_daemon_alive() == 1) {
-		TDM_DEBUG(log, "A session daemon answers");
-		return TDM_OK;
-	}
-	if (geteuid() != 0) {
-		/* Its sockets go into our own folder: nothing of it is left in the user's home. */
-		snprintf(session->home, sizeof(session->home), "%s", scratch);
-		if (setenv("LTTNG_HOME", session->home, 1) != 0) {
-			return tdm_fail_errno(err, errno, "LTTNG_HOME");
-		}
-	}
-	snprintf(log_path, sizeof(log_path), "%s/sessiond.log", scratch);
+	for (int i = 0; i < count; i++) {
+		pid_t pid;
+		unsigned int level;
 
-	const pid_t pid = fork();
-
-	if (pid < 0) {
-		return tdm_fail_errno(err, errno, "fork for lttng-sessiond");
+		found |= strcmp(sessions[i].name, own_name) != 0 &&
+			 (!is_of_run(sessions[i].name, &pid, &level) || is_alive(pid));
 	}
-	if (pid == 0) {
-		become_daemon(log_path);
-	}
-	session->daemon_pid = pid;
-	for (int waited_ms = 0; waited_ms < DAEMON_WAIT_MS; waited_ms += STEP_MS) {
-		int status;
-
-		if (waitpid(pid, &status, WNOHANG) == pid) {
-			session->daemon_pid = 0;
-			if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-				return tdm_fail(err, TDM_ERR_IO,
-					"lttng-sessiond cannot be started: is the package lttng-tools installed?");
-			}
-			/* The log goes with its folder. */
-			last_words(log_path, words, sizeof(words));
-			return tdm_fail(err, TDM_ERR_PEER,
-				"lttng-sessiond ended at once; it said: %s", words);
-		}
-		if (lttng_session_daemon_alive() == 1) {
-			return TDM_OK;
-		}
-		sleep_step();
-	}
-	syscalls_daemon_stop(session);
-	return tdm_fail(err, TDM_ERR_PEER, "lttng-sessiond does not answer after %d s",
-		DAEMON_WAIT_MS / 1000);
+	free(sessions);
+	return found;
 }
 
-void syscalls_daemon_stop(struct syscalls_session *session)
+/* The runs that have each level, this one left out. */
+static void count_runs(unsigned int counts[SYSCALLS_LEVELS])
 {
-	if (!session->daemon_pid) {
-		return;
-	}
-	kill(session->daemon_pid, SIGTERM);
-	for (int waited_ms = 0; waited_ms < DAEMON_WAIT_MS; waited_ms += STEP_MS) {
-		if (waitpid(session->daemon_pid, NULL, WNOHANG) != 0) {
-			session->daemon_pid = 0;
-			return;
+	struct lttng_session *sessions = NULL;
+	const int count = lttng_list_sessions(&sessions);
+
+	memset(counts, 0, SYSCALLS_LEVELS * sizeof(*counts));
+	for (int i = 0; i < count; i++) {
+		pid_t pid;
+		unsigned int level;
+
+		if (is_of_run(sessions[i].name, &pid, &level) && level < SYSCALLS_LEVELS &&
+			pid != getpid() && is_alive(pid)) {
+			counts[level]++;
 		}
-		sleep_step();
 	}
-	kill(session->daemon_pid, SIGKILL);
-	waitpid(session->daemon_pid, NULL, 0);
-	session->daemon_pid = 0;
+	free(sessions);
+}
+
+void syscalls_session_choose_level(struct syscalls_session *session)
+{
+	unsigned int counts[SYSCALLS_LEVELS];
+	unsigned int best = SYSCALLS_LEVELS - 1;
+	/* Runs that begin at once look at once: each begins at a place of its own. */
+	const unsigned int from = (unsigned int)getpid();
+
+	count_runs(counts);
+	for (unsigned int i = 0; i < SYSCALLS_LEVELS; i++) {
+		const unsigned int level = (from + i) % SYSCALLS_LEVELS;
+
+		if (level != SYSCALLS_LEVEL_OF_OTHERS && counts[level] < counts[best]) {
+			best = level;
+		}
+	}
+	session->level = best;
+	snprintf(
+		session->name, sizeof(session->name), "tandem-syscalls-%d-%u", (int)getpid(), best);
+}
+
+bool syscalls_session_shares_level(const struct syscalls_session *session)
+{
+	unsigned int counts[SYSCALLS_LEVELS];
+
+	count_runs(counts);
+	return counts[session->level] != 0;
 }
 
 static enum tdm_status add_snapshot_output(
@@ -162,7 +119,7 @@ static enum tdm_status add_snapshot_output(
 	return code < 0 ? lttng_fail(err, code, "the snapshot's output") : TDM_OK;
 }
 
-enum tdm_status syscalls_session_start(struct syscalls_session *session, const char *session_file,
+enum tdm_status syscalls_session_load(struct syscalls_session *session, const char *session_file,
 	const struct syscalls_profile *profile, const char *output_url, struct tdm_error *err)
 {
 	struct lttng_load_session_attr *attr = lttng_load_session_attr_create();
@@ -172,7 +129,6 @@ enum tdm_status syscalls_session_start(struct syscalls_session *session, const c
 		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for LTTng's load");
 	}
 	session->is_snapshot = profile->is_snapshot;
-	snprintf(session->name, sizeof(session->name), "tandem-syscalls-%d", (int)getpid());
 	code = lttng_load_session_attr_set_input_url(attr, session_file);
 	/* Before the names: liblttng-ctl 2.13 frees the session name when it is given a url. */
 	if (code == 0 && !profile->is_snapshot) {
@@ -192,19 +148,25 @@ enum tdm_status syscalls_session_start(struct syscalls_session *session, const c
 		return lttng_fail(err, code, "loading the session");
 	}
 	session->created = true;
-	if (profile->is_snapshot) {
-		const enum tdm_status status = add_snapshot_output(session, output_url, err);
+	return profile->is_snapshot ? add_snapshot_output(session, output_url, err) : TDM_OK;
+}
 
-		if (status != TDM_OK) {
-			return status;
-		}
-	}
-	code = lttng_start_tracing(session->name);
+enum tdm_status syscalls_session_start(
+	const struct syscalls_session *session, struct tdm_error *err)
+{
+	const int code = lttng_start_tracing(session->name);
+
 	/* A profile may say <started>true</started>. */
 	if (code < 0 && code != -LTTNG_ERR_TRACE_ALREADY_STARTED) {
 		return lttng_fail(err, code, "starting the session");
 	}
 	return TDM_OK;
+}
+
+void syscalls_session_discard(struct syscalls_session *session)
+{
+	session->created = false;
+	lttng_destroy_session(session->name);
 }
 
 enum tdm_status syscalls_session_stop(struct syscalls_session *session, struct tdm_error *err)
