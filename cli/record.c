@@ -186,7 +186,8 @@ static enum tdm_status prepare_host(struct session *session, struct tdm_error *e
 	if (status != TDM_OK) {
 		return status;
 	}
-	session->spool = record_spool_create(session->dir, "host", &session->ties, err);
+	session->spool =
+		record_spool_create(session->dir, "host", &session->ties, options->force, err);
 	if (!session->spool) {
 		return err->status;
 	}

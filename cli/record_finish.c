@@ -132,7 +132,7 @@ static void open_leftover(struct leftovers *left, const struct cli_command *comm
 	if (spool) {
 		left->spools[left->count++] = spool;
 	} else {
-		TDM_ERROR(&command->log, "%s/%s: %s", dir, entry, err.text);
+		TDM_ERROR(&command->log, "%s", err.text);
 		left->incomplete = true;
 	}
 }
@@ -198,6 +198,9 @@ int record_finish_left(const struct cli_command *command, const char *dir)
 	}
 	for (struct dirent *entry; (entry = readdir(entries));) {
 		open_leftover(left, command, dir, entry->d_name);
+	}
+	if (!left->count && left->incomplete) {
+		goto out; /* told */
 	}
 	if (!left->count) {
 		tdm_fail(&err, TDM_ERR_RANGE, "%s: no unfinished recording in it", dir);

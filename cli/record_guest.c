@@ -77,7 +77,7 @@ static enum tdm_status prepare(struct record_guest *guest, struct tdm_error *err
 	if (status != TDM_OK) {
 		return status;
 	}
-	guest->spool = record_spool_create(options->dir, options->name, &ties, err);
+	guest->spool = record_spool_create(options->dir, options->name, &ties, options->force, err);
 	if (!guest->spool) {
 		return err->status;
 	}

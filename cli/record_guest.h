@@ -16,6 +16,7 @@ struct record_guest_options {
 	const struct tdm_secret *secret;   /* NULL = none */
 	const struct tdm_stream_request *request;
 	const char *dir;
+	bool force; /* overwrites what a killed recorder left */
 	uint64_t host_trace_id;
 	const struct record_ties *host_ties; /* scale of the host's TSC */
 };

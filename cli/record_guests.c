@@ -177,6 +177,7 @@ static enum tdm_status start_pages(
 		.secret = guests->secret.is_set ? &guests->secret : NULL,
 		.request = &member->request,
 		.dir = guests->options.dir,
+		.force = guests->options.record->force,
 		.host_trace_id = guests->options.host_ties->trace_id,
 		.host_ties = guests->options.host_ties,
 	};
@@ -195,6 +196,7 @@ static enum tdm_status start_tracecmd(
 		.clock = guests->options.clock,
 		.buffer_kib = record->buffer_kib,
 		.dir = guests->options.dir,
+		.force = record->force,
 		.host_ties = guests->options.host_ties,
 		.log = guests->options.log,
 	};

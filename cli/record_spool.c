@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ static struct record_spool *allocate(const char *dir, const char *name, struct t
 	struct record_spool *spool = calloc(1, sizeof(*spool));
 
 	if (spool) {
+		spool->lock_fd = -1;
 		spool->dir = strdup(dir);
 		spool->name = strdup(name);
 		spool->path = out_dir_path(dir, name, ".recording");
@@ -130,8 +132,64 @@ void record_spool_release_reserve(const struct record_spool *spool)
 	free(path);
 }
 
-struct record_spool *record_spool_create(
-	const char *dir, const char *name, const struct record_ties *ties, struct tdm_error *err)
+/* The lock tells a folder that is being written from one that was left behind. */
+static enum tdm_status lock(struct record_spool *spool, struct tdm_error *err)
+{
+	const int fd = open(spool->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0) {
+		return tdm_fail_errno(err, errno, "%s", spool->path);
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		const int failure = errno;
+
+		close(fd);
+		return failure == EWOULDBLOCK
+			       ? tdm_fail(err, TDM_ERR_RANGE,
+					 "%s: another tandem record writes there now", spool->path)
+			       : tdm_fail_errno(err, failure, "locking %s", spool->path);
+	}
+	spool->lock_fd = fd;
+	return TDM_OK;
+}
+
+static void empty(const struct record_spool *spool)
+{
+	DIR *dir = opendir(spool->path);
+
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (entry->d_name[0] != '.') {
+			unlinkat(dirfd(dir), entry->d_name, 0);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+/* A folder of ours, locked and empty. */
+static enum tdm_status make_folder(struct record_spool *spool, bool force, struct tdm_error *err)
+{
+	const bool is_new = mkdir(spool->path, 0700) == 0;
+	enum tdm_status status;
+
+	if (!is_new && errno != EEXIST) {
+		return tdm_fail_errno(err, errno, "%s", spool->path);
+	}
+	status = lock(spool, err);
+	if (status == TDM_OK && !is_new && !force) {
+		return tdm_fail(err, TDM_ERR_RANGE,
+			"%s was left by a recorder that was killed: tandem record --finish %s completes it, --force overwrites it",
+			spool->path, spool->dir);
+	}
+	if (status == TDM_OK && !is_new) {
+		empty(spool);
+	}
+	return status;
+}
+
+struct record_spool *record_spool_create(const char *dir, const char *name,
+	const struct record_ties *ties, bool force, struct tdm_error *err)
 {
 	struct record_spool *spool = allocate(dir, name, err);
 
@@ -139,9 +197,7 @@ struct record_spool *record_spool_create(
 		return NULL;
 	}
 	spool->ties = *ties;
-	record_spool_remove(spool);
-	if (mkdir(spool->path, 0700) != 0) {
-		tdm_fail_errno(err, errno, "%s", spool->path);
+	if (make_folder(spool, force, err) != TDM_OK) {
 		record_spool_close(spool);
 		return NULL;
 	}
@@ -322,8 +378,11 @@ static enum tdm_status load_texts(struct record_spool *spool, struct tdm_error *
 struct record_spool *record_spool_open(const char *dir, const char *name, struct tdm_error *err)
 {
 	struct record_spool *spool = allocate(dir, name, err);
-	enum tdm_status status = spool ? load_ties(spool, err) : TDM_ERR_NOMEM;
+	enum tdm_status status = spool ? lock(spool, err) : TDM_ERR_NOMEM;
 
+	if (status == TDM_OK) {
+		status = load_ties(spool, err);
+	}
 	if (status == TDM_OK) {
 		status = load_texts(spool, err);
 	}
@@ -369,6 +428,9 @@ void record_spool_close(struct record_spool *spool)
 			close(spool->fds[cpu]);
 		}
 	}
+	if (spool->lock_fd >= 0) {
+		close(spool->lock_fd);
+	}
 	tdm_trace_meta_release(&spool->meta);
 	tdm_buffer_release(&spool->prefix);
 	free(spool->fds);
@@ -380,17 +442,8 @@ void record_spool_close(struct record_spool *spool)
 
 void record_spool_remove(struct record_spool *spool)
 {
-	DIR *dir = opendir(spool->path);
-
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		if (entry->d_name[0] != '.') {
-			unlinkat(dirfd(dir), entry->d_name, 0);
-		}
-	}
-	if (dir) {
-		closedir(dir);
-		rmdir(spool->path);
-	}
+	empty(spool);
+	rmdir(spool->path);
 }
 
 int record_spool_fd(const struct record_spool *spool, uint32_t cpu)

@@ -26,14 +26,15 @@ struct record_ties {
 };
 
 /**
- * Makes DIR/NAME.recording, replacing one that is there.
+ * Makes DIR/NAME.recording, which nobody else can open or make until the spool is closed.
  *
+ * @param force  Replaces one that a killed recorder left; never one that is being recorded.
  * @return A spool that the caller owns, or NULL with @p err filled.
  */
-struct record_spool *record_spool_create(
-	const char *dir, const char *name, const struct record_ties *ties, struct tdm_error *err);
+struct record_spool *record_spool_create(const char *dir, const char *name,
+	const struct record_ties *ties, bool force, struct tdm_error *err);
 
-/** Opens what a killed recorder left, pages and texts. @return As above. */
+/** Opens what a killed recorder left, pages and texts. @return As above; NULL also while it is being recorded. */
 struct record_spool *record_spool_open(const char *dir, const char *name, struct tdm_error *err);
 
 /** Closes it; what is on disk stays. NULL is fine. */

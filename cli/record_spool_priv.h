@@ -10,6 +10,7 @@
 struct record_spool {
 	char *dir, *name;
 	char *path; /* DIR/NAME.recording */
+	int lock_fd; /* of that folder, locked as long as somebody writes or completes it; -1 = not ours */
 	struct record_ties ties;
 	struct tdm_trace_meta meta; /* as last saved or loaded; of a prefix only its numbers */
 	struct tdm_buffer prefix;

@@ -153,8 +153,8 @@ static enum tdm_status prepare_spool(struct record_tracecmd *guest, struct tdm_e
 	ties.trace_id = info.trace_id;
 	ties.host_trace_id = guest->options.host_ties->trace_id;
 	if (status == TDM_OK) {
-		guest->spool =
-			record_spool_create(guest->options.dir, guest->options.name, &ties, err);
+		guest->spool = record_spool_create(
+			guest->options.dir, guest->options.name, &ties, guest->options.force, err);
 		status = guest->spool ? TDM_OK : err->status;
 	}
 	if (status == TDM_OK) {
@@ -395,6 +395,9 @@ static bool write_text(
 		done = fwrite(text->bytes, 1, text->size, file) == text->size;
 		done = fclose(file) == 0 && done;
 		done = done && rename(part, path) == 0;
+		if (!done) {
+			unlink(part);
+		}
 	}
 	free(path);
 	free(part);

@@ -19,6 +19,7 @@ struct record_tracecmd_options {
 	const char *clock;
 	uint32_t buffer_kib; /* 0 = the agent's choice */
 	const char *dir;
+	bool force; /* overwrites what a killed recorder left */
 	const struct record_ties *host_ties;
 	const struct tdm_log *log;
 };
