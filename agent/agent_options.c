@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent_options.h"
 #include "tandem_version.h"
+#include <errno.h>
 #include <fnmatch.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -55,6 +56,16 @@ static int usage_fault(const char *text)
 {
 	fprintf(stderr, "tandem-agent: %s; \"tandem-agent --help\" tells more\n", text);
 	return EXIT_USAGE;
+}
+
+static int print(const char *text)
+{
+	if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+		fprintf(stderr, "tandem-agent: error: cannot write to the standard output: %s\n",
+			strerror(errno));
+		return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
 }
 
 static int add_listen(struct agent_options *options, const char *text, bool is_default)
@@ -132,7 +143,8 @@ static bool parse_buffer(const char *text, uint32_t *kib)
 	const unsigned long value = strtoul(text, &end, 10);
 
 	*kib = (uint32_t)value;
-	return end != text && !*end && value >= 8 && value <= 1UL << 22;
+	/* strtoul() takes blanks and signs too. */
+	return *text >= '0' && *text <= '9' && !*end && value >= 8 && value <= 1UL << 22;
 }
 
 /* getopt_long() has told what is wrong. @param unknown  Where it is that there is no such option; else NULL. */
@@ -192,11 +204,9 @@ int agent_options_parse(struct agent_options *options, int argc, char **argv)
 			options->quiet = true;
 			break;
 		case 'h':
-			fputs(help, stdout);
-			return EXIT_SUCCESS;
+			return print(help);
 		case OPT_VERSION:
-			puts("tandem-agent " TDM_VERSION);
-			return EXIT_SUCCESS;
+			return print("tandem-agent " TDM_VERSION "\n");
 		default:
 			return refuse_option(optopt == 0 ? argv[optind - 1] : NULL);
 		}

@@ -5,6 +5,8 @@
 #ifndef TANDEM_CLI_H
 #define TANDEM_CLI_H
 
+#include <stdbool.h>
+
 /* Exit statuses of every command. */
 enum tdm_exit {
 	TDM_EXIT_DONE = 0,
@@ -19,6 +21,7 @@ struct tdm_command {
 	const char *name;
 	const char *summary;
 	int (*run)(int argc, char **argv);
+	bool writes_files; /* what it prints is only about them */
 };
 
 /* The subcommands. */

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 #include "tandem_version.h"
-#include <fcntl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <tandem/nearest.h>
-#include <unistd.h>
+#include <tandem/process.h>
 
 /* In the order of --help. */
 static const struct tdm_command commands[] = {
-	{ "record", "record this machine and its guests", tdm_record_main },
-	{ "view", "print host and guests on one timeline", tdm_view_main },
-	{ "info", "tell what is in traces and how well their clocks are known", tdm_info_main },
-	{ "convert", "convert traces to CTF for Trace Compass, or to JSON", tdm_convert_main },
-	{ "estimate", "estimate the relation of two clocks from their exchanges",
-		tdm_estimate_main },
-	{ "check-ctf", "lint CTF traces for Trace Compass", tdm_check_ctf_main },
+	{ "record", "record this machine and its guests", tdm_record_main, true },
+	{ "view", "print host and guests on one timeline", tdm_view_main, false },
+	{ "info", "tell what is in traces and how well their clocks are known", tdm_info_main,
+		false },
+	{ "convert", "convert traces to CTF for Trace Compass, or to JSON", tdm_convert_main,
+		true },
+	{ "estimate", "estimate the relation of two clocks from their exchanges", tdm_estimate_main,
+		true },
+	{ "check-ctf", "lint CTF traces for Trace Compass", tdm_check_ctf_main, false },
 	{ "syscalls", "record a program's system calls through LTTng-UST, without root",
-		tdm_syscalls_main },
-	{ "sync", "learn how guests' clocks run against this machine's", tdm_sync_main },
+		tdm_syscalls_main, false },
+	{ "sync", "learn how guests' clocks run against this machine's", tdm_sync_main, true },
 	{ "doctor", "tell what works on this machine, and the remedy for what does not",
-		tdm_doctor_main },
-	{ NULL, NULL, NULL },
+		tdm_doctor_main, false },
+	{ NULL, NULL, NULL, false },
 };
 
 static void print_help(FILE *out)
@@ -53,45 +55,41 @@ static int refuse(const char *word)
 	return TDM_EXIT_USAGE;
 }
 
-/*
- * A program that is started with closed standard streams would give their numbers to the files that it opens first, and
- * a message would be written into one of these. Opened for reading only, so that writing there fails as on a closed one.
- */
-static void hold_standard_streams(void)
+/* What was printed and left to be written at the end. A command that looked at it itself has failed already. */
+static int end_output(const char *name, int status, int failed)
 {
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDONLY);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd > STDERR_FILENO) {
-		close(fd);
+	if (fflush(stdout) != 0 && status == TDM_EXIT_DONE) {
+		fprintf(stderr, "%s: error: cannot write to the standard output: %s\n", name,
+			strerror(errno));
+		return failed;
 	}
+	return status;
 }
 
 int main(int argc, char **argv)
 {
 	static char name[64];
 
-	hold_standard_streams();
+	tdm_process_prepare();
 	if (argc < 2) {
 		print_help(stderr);
 		return TDM_EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		print_help(stdout);
-		return TDM_EXIT_DONE;
+		return end_output("tandem", TDM_EXIT_DONE, TDM_EXIT_FAILED);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("tandem " TDM_VERSION);
-		return TDM_EXIT_DONE;
+		return end_output("tandem", TDM_EXIT_DONE, TDM_EXIT_FAILED);
 	}
 	for (const struct tdm_command *command = commands; command->name; command++) {
 		if (strcmp(argv[1], command->name) == 0) {
 			/* getopt_long() begins its messages with it. */
 			snprintf(name, sizeof(name), "tandem %s", command->name);
 			argv[1] = name;
-			return command->run(argc - 1, argv + 1);
+			return end_output(name, command->run(argc - 1, argv + 1),
+				command->writes_files ? TDM_EXIT_INCOMPLETE : TDM_EXIT_FAILED);
 		}
 	}
 	return refuse(argv[1]);

@@ -61,10 +61,10 @@ int cli_common_option(struct cli_command *command, int value)
 	case 'h':
 	case CLI_OPT_HELP:
 		fputs(command->help, stdout);
-		return TDM_EXIT_DONE;
+		return cli_end_output(command, TDM_EXIT_DONE);
 	case CLI_OPT_VERSION:
 		puts("tandem " TDM_VERSION);
-		return TDM_EXIT_DONE;
+		return cli_end_output(command, TDM_EXIT_DONE);
 	case 'q':
 	case CLI_OPT_QUIET:
 		command->quiet = true;

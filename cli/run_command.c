@@ -60,6 +60,7 @@ static void become_command(const struct run_command *run, char **argv, int gate_
 	char byte;
 
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	if (run->has_file_limit) {
 		setrlimit(RLIMIT_NOFILE, &run->file_limit);
