@@ -17,8 +17,6 @@
 #include <tandem/trace.h>
 
 enum {
-	TDM_COMMON_MAX =
-		8, /* common fields in the event context; kernels have two to four besides type and pid */
 	TDM_IDS_MAX = 65536,
 };
 
@@ -44,7 +42,7 @@ struct tdm_id_plan {
 	uint32_t number_offset, number_bytes;
 	uint32_t tid_offset; /* UINT32_MAX: none */
 	uint32_t piece_count;
-	struct tdm_common_piece pieces[TDM_COMMON_MAX];
+	struct tdm_common_piece pieces[TDM_COMMON_FIELDS_MAX];
 	unsigned int lesson_count;
 	struct tdm_task_lesson lessons[2];
 	enum tdm_task_first firsts[2]; /* what the lessons say of their threads */
@@ -97,10 +95,11 @@ struct tdm_convert_machine {
 	_Atomic uint64_t *used;                                      /* by plan */
 	_Atomic uint64_t *undecodable;                               /* by id */
 	uint32_t made_up_used[TDM_MADE_COUNT];
-	struct tdm_ctf_member context[TDM_COMMON_MAX + 2 + TDM_SAMPLE_MEMBERS];
+	struct tdm_ctf_member context[TDM_COMMON_FIELDS_MAX + 2 + TDM_SAMPLE_MEMBERS];
 	size_t context_count;
-	size_t common_count; /* of them: tid, procname and the common fields */
-	bool has_samples;    /* records come with what a sample of perf tells */
+	struct tdm_common_field commons[TDM_COMMON_FIELDS_MAX]; /* behind tid and procname */
+	size_t common_count;
+	bool has_samples; /* records come with what a sample of perf tells */
 	struct tdm_ctf_layout layout;
 	struct tdm_ctf_dir dir;
 	uint64_t

@@ -19,23 +19,12 @@ bool tdm_copy_is_list(const struct tdm_shown_field *shown)
 	       shown->conversion != TDM_CONVERT_RWBS;
 }
 
-bool tdm_copy_is_printk(
-	const struct tdm_shown_class *shown_class, const struct tdm_shown_field *shown)
-{
-	const struct tdm_event_class *const source = shown_class->source;
-	const struct tdm_field *const field = &shown->field;
-
-	return strcmp(field->name, "fmt") == 0 && strcmp(source->system, "ftrace") == 0 &&
-	       (strcmp(source->name, "bprint") == 0 || strcmp(source->name, "bputs") == 0) &&
-	       field->place == TDM_PLACE_FIXED && !field->is_array;
-}
-
 static bool is_fixed_run(const struct tdm_shown_class *shown_class,
 	const struct tdm_shown_field *shown, bool big_endian)
 {
 	const struct tdm_field *const field = &shown->field;
 
-	return field->place == TDM_PLACE_FIXED && !tdm_copy_is_printk(shown_class, shown) &&
+	return field->place == TDM_PLACE_FIXED && !tdm_shown_is_printk(shown_class, shown) &&
 	       shown->conversion == TDM_CONVERT_NONE && field->kind != TDM_FIELD_TEXT &&
 	       !(field->kind == TDM_FIELD_WIDE && big_endian);
 }
@@ -51,7 +40,7 @@ static struct tdm_copy_step make_step(const struct tdm_shown_class *shown_class,
 		.field = field,
 	};
 
-	if (tdm_copy_is_printk(shown_class, shown)) {
+	if (tdm_shown_is_printk(shown_class, shown)) {
 		step.kind = TDM_COPY_PRINTK;
 	} else if (shown->conversion == TDM_CONVERT_RWBS) {
 		step.kind = TDM_COPY_RWBS;

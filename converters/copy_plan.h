@@ -62,10 +62,6 @@ void tdm_copy_plan_release(struct tdm_copy_plan *plan);
 /** Whether a field becomes a sequence: an array of a length that the record decides. */
 bool tdm_copy_is_list(const struct tdm_shown_field *shown);
 
-/** Whether a field is the address of a format text, which is shown instead: "fmt" of bprint and bputs. */
-bool tdm_copy_is_printk(
-	const struct tdm_shown_class *shown_class, const struct tdm_shown_field *shown);
-
 /** Bytes of the length before a sequence: 2 behind a locator, which has no more, 4 for trailing arrays. */
 unsigned int tdm_copy_length_bytes(const struct tdm_field *field);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Room that an event needs at most before its payload: header, thread, its name, the common fields. */
-#define CONTEXT_BYTES_MAX (4u + TDM_TASK_NAME_MAX * 4u + 1u + TDM_COMMON_MAX * 8u)
+#define CONTEXT_BYTES_MAX (4u + TDM_TASK_NAME_MAX * 4u + 1u + TDM_COMMON_FIELDS_MAX * 8u)
 #define OVERHEAD_BYTES    (TDM_CTF_EVENT_HEADER_BYTES_MAX + CONTEXT_BYTES_MAX + 64u)
 
 /* The job while it runs. */

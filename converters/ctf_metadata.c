@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <tandem/utf8.h>
 
-#define NAME_BYTES_MAX 256u /* of a member's name in the metadata */
-
 void tdm_ctf_uuid_text(const uint8_t uuid[16], char text[37])
 {
 	static const char digits[] = "0123456789abcdef";
@@ -219,12 +217,14 @@ enum tdm_status tdm_ctf_metadata_begin(struct tdm_buffer *out, const struct tdm_
 
 /* Names of a structure's members, so far. */
 struct member_names {
-	char (*of)[NAME_BYTES_MAX]; /* owned */
+	char (*of)[TDM_MEMBER_NAME_BYTES]; /* owned */
 	size_t count;
 };
 
-static bool is_used(const struct member_names *names, const char *name)
+static bool is_used(const void *user, const char *name)
 {
+	const struct member_names *const names = user;
+
 	for (size_t i = 0; i < names->count; i++) {
 		if (strcmp(names->of[i], name) == 0) {
 			return true;
@@ -233,31 +233,9 @@ static bool is_used(const struct member_names *names, const char *name)
 	return false;
 }
 
-/* A member's name as a C identifier that is not yet taken; the same rule as in the source components. */
-static void choose_name(const struct member_names *names, const char *prefix, const char *wanted,
-	const char *suffix, char name[NAME_BYTES_MAX])
-{
-	snprintf(name, NAME_BYTES_MAX - 8, "%s%s%s", prefix, *wanted ? wanted : "field", suffix);
-	for (char *at = name; *at; at++) {
-		const bool letter =
-			(*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_';
-		const bool digit = *at >= '0' && *at <= '9';
-
-		if (!letter && !(digit && at > name)) {
-			*at = '_';
-		}
-	}
-
-	const size_t length = strlen(name);
-
-	for (unsigned int number = 2; is_used(names, name) && number < 100000; number++) {
-		snprintf(name + length, 8, "_%u", number);
-	}
-}
-
 static void take_name(struct member_names *names, const char *name)
 {
-	memcpy(names->of[names->count++], name, NAME_BYTES_MAX);
+	memcpy(names->of[names->count++], name, TDM_MEMBER_NAME_BYTES);
 }
 
 static unsigned int base_of(const struct tdm_field *field)
@@ -278,7 +256,7 @@ static enum tdm_status put_field(struct tdm_buffer *out, const struct tdm_shown_
 	if (shown->conversion == TDM_CONVERT_RWBS) {
 		return tdm_buffer_printf(out, "\t\tuint32_t _%s;\n", name);
 	}
-	if (field->kind == TDM_FIELD_TEXT || tdm_copy_is_printk(shown_class, shown)) {
+	if (field->kind == TDM_FIELD_TEXT || tdm_shown_is_printk(shown_class, shown)) {
 		return tdm_buffer_printf(out, "\t\tstring { encoding = UTF8; } _%s;\n", name);
 	}
 	if (is_list) {
@@ -330,12 +308,12 @@ enum tdm_status tdm_ctf_metadata_event(
 	status = names.of ? begin_event(out, shown->name, id) : TDM_ERR_NOMEM;
 	for (uint32_t i = 0; i < shown->field_count && status == TDM_OK; i++) {
 		const struct tdm_shown_field *const field = &shown->fields[i];
-		char name[NAME_BYTES_MAX] = "";
-		char length_name[NAME_BYTES_MAX] = "";
+		char name[TDM_MEMBER_NAME_BYTES] = "";
+		char length_name[TDM_MEMBER_NAME_BYTES] = "";
 
-		choose_name(&names, "", field->field.unique_name, "", name);
+		tdm_member_name("", field->field.unique_name, "", is_used, &names, name);
 		if (tdm_copy_is_list(field)) {
-			choose_name(&names, "_", name, "_length", length_name);
+			tdm_member_name("_", name, "_length", is_used, &names, length_name);
 			take_name(&names, length_name);
 		}
 		take_name(&names, name);

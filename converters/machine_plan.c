@@ -40,40 +40,20 @@ void tdm_convert_machine_note_used(const struct tdm_convert_machine *conversion)
 	}
 }
 
-static bool is_context_field(const struct tdm_field *field)
-{
-	return field->place == TDM_PLACE_FIXED && !field->is_array && field->size_bytes <= 8 &&
-	       field->size_bytes > 0 && strcmp(field->name, "common_pid") != 0 &&
-	       (field->kind == TDM_FIELD_SIGNED || field->kind == TDM_FIELD_UNSIGNED ||
-		       field->kind == TDM_FIELD_BOOL);
-}
-
 /* The event context: thread, its name, and the common fields, which all classes of a kernel share. */
 static void plan_context(struct tdm_convert_machine *conversion)
 {
-	const struct tdm_event_class *first = NULL;
-
-	for (size_t i = 0; i < tdm_schema_count(conversion->schema) && !first; i++) {
-		const struct tdm_event_class *const event_class =
-			tdm_schema_at(conversion->schema, i);
-
-		first = event_class->fault ? NULL : event_class;
-	}
+	conversion->common_count = tdm_common_fields(conversion->schema, conversion->commons);
 	conversion->context[0] = (struct tdm_ctf_member){ "tid", false, 4, true, false };
 	conversion->context[1] = (struct tdm_ctf_member){ "procname", true, 0, false, false };
 	conversion->context_count = 2;
-	for (uint32_t i = 0;
-		first && i < first->common_count && conversion->context_count < TDM_COMMON_MAX + 2;
-		i++) {
-		const struct tdm_field *const field = &first->fields[i];
+	for (size_t i = 0; i < conversion->common_count; i++) {
+		const struct tdm_common_field *const common = &conversion->commons[i];
 
-		if (is_context_field(field)) {
-			conversion->context[conversion->context_count++] =
-				(struct tdm_ctf_member){ field->unique_name, false,
-					field->size_bytes, field->kind == TDM_FIELD_SIGNED, false };
-		}
+		conversion->context[conversion->context_count++] =
+			(struct tdm_ctf_member){ common->name, false, common->field->size_bytes,
+				common->field->kind == TDM_FIELD_SIGNED, false };
 	}
-	conversion->common_count = conversion->context_count;
 	conversion->has_samples = conversion->info->format == TDM_FORMAT_PERF;
 	if (!conversion->has_samples) {
 		return;
@@ -91,16 +71,15 @@ static void plan_context(struct tdm_convert_machine *conversion)
 
 static void plan_pieces(const struct tdm_convert_machine *conversion, struct tdm_id_plan *plan)
 {
-	for (size_t i = 2; i < conversion->common_count; i++) {
-		const struct tdm_ctf_member *const member = &conversion->context[i];
+	for (size_t i = 0; i < conversion->common_count; i++) {
+		const struct tdm_common_field *const common = &conversion->commons[i];
 		const struct tdm_field *const field =
-			tdm_event_class_field(plan->event_class, member->name);
-		struct tdm_common_piece piece = { UINT32_MAX, member->size_bytes };
+			tdm_common_field_of(plan->event_class, common);
+		struct tdm_common_piece piece = { UINT32_MAX, common->field->size_bytes };
 		struct tdm_common_piece *const last =
 			plan->piece_count ? &plan->pieces[plan->piece_count - 1] : NULL;
 
-		if (field && field->place == TDM_PLACE_FIXED &&
-			field->size_bytes == member->size_bytes &&
+		if (field &&
 			field->offset_bytes + field->size_bytes <= plan->event_class->fixed_bytes) {
 			piece.from_bytes = field->offset_bytes;
 		}

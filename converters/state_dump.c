@@ -23,9 +23,10 @@ enum {
 	SUBMODE_UNKNOWN = 1
 };
 
-#define FIELD_BYTES     (8 * 4 + TDM_TASK_NAME_MAX * 4 + 1 + 4 + 1)
-#define EVENT_BYTES_MAX (TDM_CTF_EVENT_HEADER_BYTES_MAX + 4 + 64 + TDM_COMMON_MAX * 8 + FIELD_BYTES)
-#define THREADS_MAX     65536u
+#define FIELD_BYTES (8 * 4 + TDM_TASK_NAME_MAX * 4 + 1 + 4 + 1)
+#define EVENT_BYTES_MAX \
+	(TDM_CTF_EVENT_HEADER_BYTES_MAX + 4 + 64 + TDM_COMMON_FIELDS_MAX * 8 + FIELD_BYTES)
+#define THREADS_MAX 65536u
 
 const struct tdm_ctf_member tdm_state_dump_members[] = {
 	{ "tid", false, 4, true, false },

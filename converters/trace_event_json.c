@@ -65,7 +65,7 @@ static void put_value(struct cpu *cpu, const struct tdm_shown_class *shown_class
 	} else if (field->kind == TDM_FIELD_TEXT) {
 		tdm_json_put_text(json, (const char *)span.bytes,
 			span.size_bytes ? tdm_text_length(span.bytes, span.size_bytes) : 0);
-	} else if (tdm_copy_is_printk(shown_class, shown) && span.size_bytes) {
+	} else if (tdm_shown_is_printk(shown_class, shown) && span.size_bytes) {
 		const char *const format = tdm_trace_printk_format(cpu->conversion->trace,
 			tdm_load_uint(span.bytes, span.size_bytes, big_endian));
 

@@ -497,3 +497,14 @@ const struct tdm_shown_class *tdm_names_at(const struct tdm_names *names, size_t
 {
 	return index < names->class_count ? names->classes[index] : NULL;
 }
+
+bool tdm_shown_is_printk(
+	const struct tdm_shown_class *shown_class, const struct tdm_shown_field *shown)
+{
+	const struct tdm_event_class *const source = shown_class->source;
+	const struct tdm_field *const field = &shown->field;
+
+	return strcmp(field->name, "fmt") == 0 && strcmp(source->system, "ftrace") == 0 &&
+	       (strcmp(source->name, "bprint") == 0 || strcmp(source->name, "bputs") == 0) &&
+	       field->place == TDM_PLACE_FIXED && !field->is_array;
+}

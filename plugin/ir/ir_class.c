@@ -20,34 +20,9 @@ struct build {
 	uint32_t next_index;
 };
 
-static bool name_is_taken(const struct build *build, const char *name)
+static bool name_is_taken(const void *payload, const char *name)
 {
-	return bt_field_class_structure_borrow_member_by_name(build->payload, name) != NULL;
-}
-
-/*
- * A member's name as a C identifier that is not yet taken: sink.ctf.fs refuses the whole graph for any other. Kernel
- * fields have such names already; a hostile file may not.
- */
-static void member_name(const struct build *build, const char *prefix, const char *wanted,
-	const char *suffix, char *name, size_t room)
-{
-	snprintf(name, room - 8, "%s%s%s", prefix, *wanted ? wanted : "field", suffix);
-	for (char *at = name; *at; at++) {
-		const bool letter =
-			(*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_';
-		const bool digit = *at >= '0' && *at <= '9';
-
-		if (!letter && !(digit && at > name)) {
-			*at = '_';
-		}
-	}
-
-	const size_t length = strlen(name);
-
-	for (unsigned int number = 2; name_is_taken(build, name) && number < 100000; number++) {
-		snprintf(name + length, 8, "_%u", number);
-	}
+	return bt_field_class_structure_borrow_member_by_name_const(payload, name) != NULL;
 }
 
 /* Takes the field class; the member's index is build->next_index before the call. */
@@ -168,14 +143,14 @@ bt_field_class *ir_dynamic_array_class(const struct ir_trace *trace, bt_field_cl
 static bool plan_dynamic_array(struct build *build, const struct tdm_field *field, const char *name,
 	struct ir_member *member)
 {
-	char length_name[256];
+	char length_name[TDM_MEMBER_NAME_BYTES];
 	bt_field_class *const length =
 		bt_field_class_integer_unsigned_create(build->trace->trace_class);
 
 	if (!length) {
 		return false;
 	}
-	member_name(build, "_", name, "_length", length_name, sizeof(length_name));
+	tdm_member_name("_", name, "_length", name_is_taken, build->payload, length_name);
 	bt_field_class_integer_set_field_value_range(length, 32);
 	bt_field_class_get_ref(length);
 	if (!append_member(build, length_name, length)) {
@@ -228,16 +203,6 @@ static bool plan_print(struct build *build)
 	return done;
 }
 
-/* "fmt" of a bprint record is the address of its format text, which the file has under that address. */
-static bool is_printk_format(const struct build *build, const struct tdm_field *field)
-{
-	const struct tdm_event_class *const class = build->plan->shown->source;
-
-	return strcmp(field->name, "fmt") == 0 && strcmp(class->system, "ftrace") == 0 &&
-	       (strcmp(class->name, "bprint") == 0 || strcmp(class->name, "bputs") == 0) &&
-	       field->place == TDM_PLACE_FIXED && !field->is_array;
-}
-
 static bool plan_converted(struct build *build, const struct tdm_shown_field *shown,
 	const char *name, struct ir_member *member)
 {
@@ -261,7 +226,7 @@ static bool plan_field(
 	struct build *build, const struct tdm_shown_field *shown, struct ir_member *member)
 {
 	const struct tdm_field *const field = &shown->field;
-	char name[256];
+	char name[TDM_MEMBER_NAME_BYTES];
 
 	*member = (struct ir_member){
 		.index = build->next_index,
@@ -269,11 +234,11 @@ static bool plan_field(
 		.is_signed = is_signed(field),
 		.field = field,
 	};
-	member_name(build, "", field->unique_name, "", name, sizeof(name));
+	tdm_member_name("", field->unique_name, "", name_is_taken, build->payload, name);
 	if (shown->conversion != TDM_CONVERT_NONE) {
 		return plan_converted(build, shown, name, member);
 	}
-	if (is_printk_format(build, field)) {
+	if (tdm_shown_is_printk(build->plan->shown, shown)) {
 		member->op = IR_PRINTK;
 		member->size_bytes = field->size_bytes;
 		return append_member(
@@ -322,26 +287,20 @@ static bool plan_context(struct build *build)
 	}
 	build->plan->context_count = trace->common_count;
 	for (uint32_t i = 0; i < trace->common_count; i++) {
-		const struct ir_common *const common = &trace->commons[i];
+		const struct tdm_common_field *const common = &trace->commons[i];
+		const struct tdm_field *const found = tdm_common_field_of(class, common);
 		struct ir_member *const member = &build->plan->context[i];
 
 		*member = (struct ir_member){
 			.op = IR_ZERO,
 			.index = IR_CONTEXT_COMMON + i,
-			.is_signed = common->is_signed,
+			.is_signed = is_signed(common->field),
 		};
-		for (uint32_t field = 0; field < class->common_count; field++) {
-			const struct tdm_field *const found = &class->fields[field];
-
-			if (strcmp(found->unique_name, common->name) == 0 &&
-				found->element_bytes == common->size_bytes &&
-				found->place == TDM_PLACE_FIXED && !found->is_array) {
-				member->op =
-					integer_op(trace, common->size_bytes, common->is_signed);
-				member->offset_bytes = found->offset_bytes;
-				member->size_bytes = common->size_bytes;
-				member->field = found;
-			}
+		if (found) {
+			member->op = integer_op(trace, found->size_bytes, member->is_signed);
+			member->offset_bytes = found->offset_bytes;
+			member->size_bytes = found->size_bytes;
+			member->field = found;
 		}
 	}
 	return true;

@@ -70,13 +70,6 @@ struct ir_record_choice {
 	struct ir_record_plan *only; /* NULL: chosen by a number in the record, or not made yet */
 };
 
-/* A common field that became a member of the common context. */
-struct ir_common {
-	const char *name;
-	bool is_signed;
-	uint32_t size_bytes;
-};
-
 #define IR_CONTEXT_TID      0
 #define IR_CONTEXT_PROCNAME 1
 #define IR_CONTEXT_COMMON   2
@@ -124,11 +117,13 @@ struct ir_trace {
 	struct ir_stream_class *classes;
 	size_t class_count;
 	size_t *class_of_buffer;
-	struct ir_common *commons; /* members of the common context after tid and procname */
+	struct tdm_common_field
+		commons[TDM_COMMON_FIELDS_MAX]; /* in the context after tid and procname */
 	uint32_t common_count;
 	struct ir_refused *refused;
 	size_t refused_count;
-	uint64_t bad_places; /* fields whose locator points out of their record: shown empty */
+	uint64_t refused_more; /* records of ids that refused has no room for */
+	uint64_t bad_places;   /* fields whose locator points out of their record: shown empty */
 	struct tdm_buffer scratch; /* text that must be changed to be shown */
 };
 

@@ -150,10 +150,11 @@ static bool set_common_context(struct ir_trace *trace, struct ir_stream_class *c
 		    append(context, "procname", bt_field_class_string_create(trace->trace_class));
 
 	for (uint32_t i = 0; done && i < trace->common_count; i++) {
-		const struct ir_common *const common = &trace->commons[i];
+		const struct tdm_common_field *const common = &trace->commons[i];
 
 		done = append(context, common->name,
-			integer_class(trace, common->is_signed, common->size_bytes));
+			integer_class(trace, common->field->kind == TDM_FIELD_SIGNED,
+				common->field->size_bytes));
 	}
 	done = done && (!trace->has_samples || ir_sample_add_members(trace, context));
 	done = done && bt_stream_class_set_event_common_context_field_class(class->stream_class,
@@ -210,42 +211,6 @@ static bool sort_buffers(struct ir_trace *trace)
 	return true;
 }
 
-/* The common fields of the first usable class; all kernels give every event the same ones. */
-static bool find_commons(struct ir_trace *trace)
-{
-	for (size_t i = 0; i < tdm_schema_count(trace->schema); i++) {
-		const struct tdm_event_class *const class = tdm_schema_at(trace->schema, i);
-
-		if (class->fault || class->common_count == 0) {
-			continue;
-		}
-		trace->commons = calloc(class->common_count, sizeof(*trace->commons));
-		if (!trace->commons) {
-			return false;
-		}
-		for (uint32_t field = 0; field < class->common_count; field++) {
-			const struct tdm_field *const common = &class->fields[field];
-			const bool is_integer = common->kind == TDM_FIELD_UNSIGNED ||
-						common->kind == TDM_FIELD_SIGNED ||
-						common->kind == TDM_FIELD_BOOL ||
-						common->kind == TDM_FIELD_POINTER;
-
-			/* The pid is "tid"; an array among them has no place in a context of integers. */
-			if (strcmp(common->name, "common_pid") == 0 || !is_integer ||
-				common->is_array || common->place != TDM_PLACE_FIXED) {
-				continue;
-			}
-			trace->commons[trace->common_count++] = (struct ir_common){
-				.name = common->unique_name,
-				.is_signed = common->kind == TDM_FIELD_SIGNED,
-				.size_bytes = common->element_bytes,
-			};
-		}
-		return true;
-	}
-	return true;
-}
-
 enum tdm_status ir_trace_create(struct ir_trace **made, const struct tdm_machine *machine,
 	const struct ir_options *options, bt_self_component *component, struct tdm_error *err)
 {
@@ -272,10 +237,11 @@ enum tdm_status ir_trace_create(struct ir_trace **made, const struct tdm_machine
 	trace->trace = trace->trace_class ? bt_trace_create(trace->trace_class) : NULL;
 	if (!trace->names || !trace->trace ||
 		bt_trace_set_name(trace->trace, machine->name) != BT_TRACE_SET_NAME_STATUS_OK ||
-		!set_environment(trace) || !sort_buffers(trace) || !find_commons(trace)) {
+		!set_environment(trace) || !sort_buffers(trace)) {
 		ir_trace_destroy(trace);
 		return no_memory(err);
 	}
+	trace->common_count = (uint32_t)tdm_common_fields(trace->schema, trace->commons);
 	for (size_t i = 0; i < trace->class_count; i++) {
 		if (!make_stream_class(trace, &trace->classes[i])) {
 			ir_trace_destroy(trace);
@@ -310,7 +276,6 @@ void ir_trace_destroy(struct ir_trace *trace)
 	bt_trace_class_put_ref(trace->trace_class);
 	free(trace->classes);
 	free(trace->class_of_buffer);
-	free(trace->commons);
 	free(trace->refused);
 	tdm_buffer_release(&trace->scratch);
 	tdm_names_destroy(trace->names);
@@ -336,7 +301,7 @@ void ir_trace_refuse(struct ir_trace *trace, uint32_t event_id, const char *name
 	const size_t most = 64;
 
 	if (trace->refused_count == most) {
-		trace->refused[most - 1].count++;
+		trace->refused_more++;
 		return;
 	}
 

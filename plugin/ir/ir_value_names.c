@@ -7,6 +7,12 @@
 #include <string.h>
 #include <tandem/utf8.h>
 
+enum {
+	NAME_BYTES_MAX = 200,
+	LABEL_BYTES = 4 * NAME_BYTES_MAX + 16, /* where every byte is shown by its number */
+	TRIES_MAX = 8
+};
+
 /* The field of the tracer that a shown field stands for: it may have another name there. */
 static const char *tracer_name(const struct tdm_event_class *class, const struct tdm_field *field)
 {
@@ -52,23 +58,41 @@ static bool add_mapping(
 	return done;
 }
 
-/* A label may stand for several values; babeltrace2 wants each label once, so the others are numbered. */
-static void unique_label(const struct tdm_value_name *names, size_t index, char *label, size_t room)
+static bool has_label(const bt_field_class *class, bool sign, const char *label)
 {
-	unsigned int before = 0;
+	return sign ? bt_field_class_enumeration_signed_borrow_mapping_by_label_const(
+			      class, label) != NULL
+		    : bt_field_class_enumeration_unsigned_borrow_mapping_by_label_const(
+			      class, label) != NULL;
+}
+
+/*
+ * A label may stand for several values; babeltrace2 wants each label once, and ends the program where one comes twice.
+ * So the others are numbered. @return False where none of some numbers is free.
+ */
+static bool unique_label(const bt_field_class *class, bool sign, const struct tdm_value_name *names,
+	size_t index, char label[LABEL_BYTES])
+{
+	unsigned int number = 1;
 	struct tdm_buffer shown = { 0 };
 	const char *const name = names[index].name;
+	bool is_free = false;
 
 	for (size_t i = 0; i < index; i++) {
-		before += strcmp(names[i].name, name) == 0;
+		number += strcmp(names[i].name, name) == 0;
 	}
-	if (tdm_utf8_append_shown(&shown, (const uint8_t *)name, strnlen(name, 200)) != TDM_OK ||
+	if (tdm_utf8_append_shown(&shown, (const uint8_t *)name, strnlen(name, NAME_BYTES_MAX)) !=
+			TDM_OK ||
 		tdm_buffer_append(&shown, "", 1) != TDM_OK) {
 		shown.size = 0;
 	}
-	snprintf(label, room, before ? "%s#%u" : "%s", shown.size ? (char *)shown.bytes : "?",
-		before + 1);
+	for (unsigned int tries = 0; tries < TRIES_MAX && !is_free; tries++, number++) {
+		snprintf(label, LABEL_BYTES, number > 1 ? "%s#%u" : "%s",
+			shown.size ? (char *)shown.bytes : "?", number);
+		is_free = !has_label(class, sign, label);
+	}
 	tdm_buffer_release(&shown);
+	return is_free;
 }
 
 bt_field_class *ir_enumeration_class(const struct ir_trace *trace,
@@ -90,10 +114,10 @@ bt_field_class *ir_enumeration_class(const struct ir_trace *trace,
 		     : bt_field_class_enumeration_unsigned_create(trace->trace_class);
 
 	for (size_t i = 0; made && i < count; i++) {
-		char label[300];
+		char label[LABEL_BYTES];
 
-		unique_label(names, i, label, sizeof(label));
-		if (!add_mapping(made, sign, label, names[i].value, field->element_bytes)) {
+		if (unique_label(made, sign, names, i, label) &&
+			!add_mapping(made, sign, label, names[i].value, field->element_bytes)) {
 			/* One label less is no reason to lose the event. */
 			bt_current_thread_clear_error();
 		}

@@ -412,6 +412,11 @@ static void tell_refused(const struct src_component *component, const struct src
 			refused->why, refused->name ? refused->name : "?", refused->event_id,
 			refused->count, member->machine->path);
 	}
+	if (member->trace->refused_more > 0) {
+		TDM_WARNING(&component->report.log,
+			"Records left out, of further ids: records=%" PRIu64 ", input=\"%s\"",
+			member->trace->refused_more, member->machine->path);
+	}
 }
 
 static void tell_times(const struct src_component *component, const struct src_machine *member)

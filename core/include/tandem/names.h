@@ -86,6 +86,45 @@ struct tdm_names_choice {
 struct tdm_names_choice tdm_names_get_choice(
 	const struct tdm_names *names, const struct tdm_event_class *event_class);
 
+enum {
+	TDM_MEMBER_NAME_BYTES = 256, /* with the NUL */
+	TDM_COMMON_FIELDS_MAX = 8    /* kernels have two to four beside the pid */
+};
+
+/**
+ * What a member of a structure is called: PREFIX WANTED SUFFIX as a C identifier, numbered as often as @p is_taken says
+ * yes. Readers of CTF take no other names, and babeltrace2 ends a program that gives one twice. A name made with the
+ * prefix "_" and the suffix "_length" is never the same as the name that it was made of.
+ *
+ * @param wanted    Any bytes; "field" where it is empty.
+ * @param is_taken  Asked with @p user for each name that is tried.
+ */
+void tdm_member_name(const char *prefix, const char *wanted, const char *suffix,
+	bool (*is_taken)(const void *user, const char *name), const void *user,
+	char name[TDM_MEMBER_NAME_BYTES]);
+
+/* One of the fields that all events of a kernel have, as a member of the events' context. */
+struct tdm_common_field {
+	char name[TDM_MEMBER_NAME_BYTES]; /* unique in the context */
+	const struct tdm_field
+		*field; /* of the first class that has some: its type and size are the member's */
+};
+
+/**
+ * The common fields that are shown: integers at fixed places, without the pid, which is the context's "tid".
+ * @return How many; the first that the schema has, where it has more than @p fields holds.
+ */
+size_t tdm_common_fields(
+	const struct tdm_schema *schema, struct tdm_common_field fields[TDM_COMMON_FIELDS_MAX]);
+
+/** The same field of another class; NULL where it has none, or one of another size: it is shown as 0. */
+const struct tdm_field *tdm_common_field_of(
+	const struct tdm_event_class *event_class, const struct tdm_common_field *common);
+
+/** Whether a field is the address of a format text, which is shown in its place: "fmt" of bprint and bputs. */
+bool tdm_shown_is_printk(
+	const struct tdm_shown_class *shown_class, const struct tdm_shown_field *shown);
+
 /** LTTng's integer for the text of block flags ("WS", "RA", "FWFS"): bit 0 write, 1 discard, 2 read, 3 read-ahead,
  * 5 sync, 6 metadata, 7 secure, 8 flush, 9 FUA, 10 preflush. */
 uint32_t tdm_names_rwbs(const uint8_t *text, size_t text_bytes);
