@@ -37,7 +37,7 @@ static enum tdm_status parse_tracecmd(
 	return status;
 }
 
-/* "web (vsock 3), db (no vsock)". */
+/* "web" (process 17, vsock:3), without a name (process 18, no vsock). */
 static enum tdm_status no_such_guest(
 	const char *name, const struct vmm_list *list, struct tdm_error *err)
 {
@@ -46,8 +46,10 @@ static enum tdm_status no_such_guest(
 	for (size_t i = 0; i < list->count && i < 16; i++) {
 		const struct vmm *vmm = &list->items[i];
 
-		tdm_buffer_printf(
-			&known, "%s\"%s\" (process %d, ", i ? ", " : "", vmm->name, vmm->pid);
+		const char *quote = *vmm->name ? "\"" : "";
+
+		tdm_buffer_printf(&known, "%s%s%s%s (process %d, ", i ? ", " : "", quote,
+			*vmm->name ? vmm->name : "without a name", quote, vmm->pid);
 		if (vmm->cid && !vmm->has_host_socket) {
 			tdm_buffer_printf(&known, "vsock:%u)", vmm->cid);
 		} else {
