@@ -27,6 +27,7 @@ struct run {
 	char folder[PATH_MAX];
 	bool json;
 	bool complete;
+	bool was_read; /* a machine was */
 	struct json_writer writer;
 };
 
@@ -114,7 +115,8 @@ static enum tdm_status list_tracedat(struct run *run, struct tdm_error *err)
 
 static enum tdm_status list_machines(struct run *run, struct tdm_error *err)
 {
-	const enum tdm_status status = view_inputs_read(run->options, &run->inputs, err);
+	const enum tdm_status status =
+		view_inputs_read(run->options, &run->inputs, &run->command->log, err);
 
 	if (status != TDM_OK) {
 		return status;
@@ -152,14 +154,19 @@ static enum tdm_status read_machine(struct run *run, size_t index, struct tdm_er
 		.machine = machine->input ? NULL : machine->name,
 	};
 	size_t muxer = VIEW_NONE;
+	/* trace.dat files are read together for each machine: their warnings are said at the first time. */
+	const bool was_said = run->inputs.only_tracedat && run->was_read;
 	enum tdm_status status = view_plan_merge(&graph, run->options, &run->inputs, machine->input,
 		&run->command->log, &muxer, err);
 
 	if (status == TDM_OK) {
 		const enum view_end end = view_graph_feed(&graph, run->folder, "tandem info",
-			run->command->quiet ? BT_LOGGING_LEVEL_ERROR : BT_LOGGING_LEVEL_WARNING,
+			was_said              ? BT_LOGGING_LEVEL_NONE
+			: run->command->quiet ? BT_LOGGING_LEVEL_ERROR
+					      : BT_LOGGING_LEVEL_WARNING,
 			muxer, causality_read, &reader);
 
+		run->was_read = true;
 		run->complete = run->complete && end == VIEW_DONE;
 		if (end == VIEW_FAILED) {
 			status = tdm_fail(

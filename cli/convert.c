@@ -4,8 +4,8 @@
  */
 #include "convert_ctf.h"
 #include "convert_options.h"
-#include "corrections_beside.h"
 #include "out_dir.h"
+#include "view_beside.h"
 #include <convert_trace.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -240,20 +240,64 @@ static enum tdm_status sort_inputs(struct conversion *conversion, struct tdm_err
 	return any ? TDM_OK : TDM_ERR_FORMAT;
 }
 
-/* Machines that nothing relates though their corrections lie beside them: how they are used. */
-static void tell_beside(const struct conversion *conversion)
+static bool add_named(struct cli_named_list *list, const char *name, const char *text)
 {
-	for (size_t i = 0; i < tdm_machines_count(conversion->machines); i++) {
-		const struct tdm_machine *const machine = tdm_machines_at(conversion->machines, i);
-		char found[PATH_MAX];
+	if (!cli_named_add(list, "")) {
+		return false;
+	}
 
-		if ((machine->tie == TDM_TIE_NONE || machine->tie == TDM_TIE_NAMED) &&
-			corrections_beside(machine->path, machine->name, found)) {
-			TDM_WARNING(&conversion->command->log,
-				"%s stands beside it: --corrections %s=%s uses it", found,
-				machine->name, found);
+	struct cli_named *const item = &list->items[list->count - 1];
+
+	snprintf(item->name, sizeof(item->name), "%s", name ? name : "");
+	item->text = text;
+	return true;
+}
+
+/* Where the host is, if it is CTF. */
+static const char *ctf_host_path(const struct convert_options *options)
+{
+	bool named_host = false;
+
+	for (size_t i = 0; i < options->input_count; i++) {
+		const char *const name = options->inputs[i].name;
+
+		if (name && strcmp(name, TDM_HOST_NAME) == 0) {
+			named_host = true;
+			if (options->kinds[i] == CONVERT_CTF) {
+				return options->inputs[i].path;
+			}
 		}
 	}
+	return !named_host && !options->inputs[0].name && options->kinds[0] == CONVERT_CTF
+		       ? options->inputs[0].path
+		       : NULL;
+}
+
+/* Corrections that lie beside files, as tandem view takes them; what the user gave is in the list already. */
+static enum tdm_status find_beside(const struct conversion *conversion,
+	const struct tdm_machine_input *inputs, size_t count,
+	const struct tdm_machines_options *how, struct cli_named_list *corrections,
+	struct tdm_error *err)
+{
+	const struct view_beside_files files = { .items = inputs,
+		.count = count,
+		.host_is_elsewhere = how->host_is_elsewhere,
+		.host_path = ctf_host_path(conversion->options) };
+	struct cli_named_list offsets = { NULL, 0 };
+	enum tdm_status status = TDM_OK;
+	bool done = true;
+
+	for (size_t i = 0; done && i < how->correction_count; i++) {
+		done = add_named(corrections, how->corrections[i].guest, how->corrections[i].path);
+	}
+	for (size_t i = 0; done && i < how->offset_count; i++) {
+		done = add_named(&offsets, how->offsets[i].machine, "");
+	}
+	status = done ? view_beside_find(
+				&files, corrections, &offsets, &conversion->command->log, err)
+		      : tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+	cli_named_release(&offsets);
+	return status;
 }
 
 /* Those that are no CTF. */
@@ -261,6 +305,8 @@ static enum tdm_status open_records(struct conversion *conversion, struct tdm_er
 {
 	const struct convert_options *const options = conversion->options;
 	struct tdm_machine_input *const inputs = calloc(options->input_count + 1, sizeof(*inputs));
+	struct tdm_correction_input *given = NULL;
+	struct cli_named_list corrections = { NULL, 0 };
 	struct tdm_machines_options how = options->machines;
 	size_t count = 0;
 	size_t unopened = 0;
@@ -278,17 +324,33 @@ static enum tdm_status open_records(struct conversion *conversion, struct tdm_er
 	if (conversion->ctf) {
 		convert_ctf_fill(conversion->ctf, &how, options->corrections, options->offsets);
 	}
-	status = tdm_machines_open(
-		inputs, count, &how, &conversion->command->log, &conversion->machines, err);
+	status = find_beside(conversion, inputs, count, &how, &corrections, err);
+	given = calloc(corrections.count + 1, sizeof(*given));
+	if (status == TDM_OK && !given) {
+		status = tdm_fail(err, TDM_ERR_NOMEM, "no memory");
+	}
+	for (size_t i = 0; status == TDM_OK && i < corrections.count; i++) {
+		const struct cli_named *const item = &corrections.items[i];
+
+		given[i].guest = *item->name ? item->name : NULL;
+		given[i].path = item->text;
+	}
+	how.corrections = given;
+	how.correction_count = corrections.count;
+	if (status == TDM_OK) {
+		status = tdm_machines_open(
+			inputs, count, &how, &conversion->command->log, &conversion->machines, err);
+	}
 	if (status == TDM_OK) {
 		status = tdm_machines_put_aside_unopened(conversion->machines, &unopened, err);
 		conversion->incomplete |= unopened > 0;
-		tell_beside(conversion);
 	}
 	if (status != TDM_OK) {
 		tdm_machines_close(conversion->machines);
 		conversion->machines = NULL;
 	}
+	cli_named_release(&corrections);
+	free(given);
 	free(inputs);
 	return status;
 }

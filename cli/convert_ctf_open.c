@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <tandem/clock_identity.h>
 #include <tandem/text.h>
 #include <tandem/wide.h>
 
@@ -196,6 +197,8 @@ static enum tdm_status open_machine(struct convert_ctf *ctf, const struct tdm_ma
 				machine->epoch_ns = convert_ctf_clock_epoch(clock);
 				snprintf(machine->uuid, sizeof(machine->uuid), "%s",
 					clock->uuid ? clock->uuid : "");
+				snprintf(machine->clock_name, sizeof(machine->clock_name), "%s",
+					clock->name ? clock->name : "");
 			}
 			name_machine(ctf, machine, input, may_be_host, &metadata);
 		}
@@ -276,11 +279,47 @@ static bool find_beside(const struct convert_ctf *ctf, struct ctf_machine *machi
 	return found;
 }
 
+static bool fits_host(const struct convert_ctf *ctf, const struct ctf_machine *machine,
+	char why[TDM_MISFIT_BYTES])
+{
+	bool is_its = true;
+
+	for (size_t i = 0; is_its && i < ctf->count; i++) {
+		const struct ctf_machine *const host = &ctf->machines[i];
+
+		is_its = !host->is_host || tdm_clock_identity_fits(machine->timeline, TDM_SIDE_HOST,
+						   host->uuid, host->clock_name, why);
+	}
+	return is_its;
+}
+
+static bool fits_guest(const struct ctf_machine *machine, char why[TDM_MISFIT_BYTES])
+{
+	return tdm_clock_identity_fits(
+		machine->timeline, TDM_SIDE_GUEST, machine->uuid, machine->clock_name, why);
+}
+
+/* Of corrections that the user gave. Where they need a filter, that says it of the guest's clock. */
+static void tell_misfit(const struct convert_ctf *ctf, const struct ctf_machine *machine)
+{
+	char why[TDM_MISFIT_BYTES];
+	int64_t offset;
+
+	if (!fits_host(ctf, machine, why) ||
+		(tdm_timeline_is_constant(machine->timeline, &offset) &&
+			!fits_guest(machine, why))) {
+		TDM_WARNING(&ctf->command->log,
+			"%s may not be for \"%s\", its events may be at wrong times: %s",
+			machine->corrections, machine->name, why);
+	}
+}
+
 /* What puts a guest on the host's clock; TDM_OK with timeline NULL: nothing. */
 static enum tdm_status find_corrections(
 	struct convert_ctf *ctf, struct ctf_machine *machine, struct tdm_error *err)
 {
 	const struct tdm_machines_options *const options = &ctf->options->machines;
+	char why[TDM_MISFIT_BYTES];
 	enum tdm_status status = TDM_OK;
 
 	if (machine->is_host) {
@@ -306,11 +345,23 @@ static enum tdm_status find_corrections(
 						   : tdm_fail(err, TDM_ERR_NOMEM, "no memory");
 		}
 	}
+	if (machine->timeline && machine->corrections) {
+		tell_misfit(ctf, machine);
+	}
 	if (status == TDM_OK && !machine->timeline && find_beside(ctf, machine)) {
 		machine->corrections = machine->beside;
 		status = tdm_timeline_load(machine->beside, &machine->timeline, err);
 		if (status != TDM_OK) {
 			return status;
+		}
+		if (!fits_guest(machine, why) || !fits_host(ctf, machine, why)) {
+			TDM_WARNING(&ctf->command->log,
+				"%s is not used for \"%s\", though --corrections %s=%s would: %s",
+				machine->beside, machine->name, machine->name, machine->beside,
+				why);
+			tdm_timeline_destroy(machine->timeline);
+			machine->timeline = NULL;
+			machine->corrections = NULL;
 		}
 	}
 	if (machine->timeline) {

@@ -20,9 +20,10 @@ struct ctf_machine {
 	const char *path;
 	bool is_host;
 	struct tdm_ctf_list traces;
-	int64_t epoch_ns;  /* of its own clock */
-	char uuid[37];     /* of its own clock; "" = none */
-	char new_uuid[37]; /* "" = its own stays */
+	int64_t epoch_ns;    /* of its own clock */
+	char uuid[37];       /* of its own clock; "" = none */
+	char clock_name[64]; /* "" = none */
+	char new_uuid[37];   /* "" = its own stays */
 	struct tdm_timeline *timeline;
 	const char *corrections; /* file of the timeline; NULL: given as an offset */
 	char beside[PATH_MAX];   /* the same, where it was found and not named */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "convert_options.h"
+#include "view_beside.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@ static const char help[] =
 	"Converts traces of a host and its guests to CTF that Trace Compass analyses: one directory for each machine,\n"
 	"their times on the host's clock.\n"
 	"\n"
-	"INPUT is a trace.dat of trace-cmd (version 6 or 7), a perf.data, or a directory with CTF (LTTng). The host is called\n"
-	"\"host\"; NAME= names a machine.\n"
+	"INPUT is a trace.dat of trace-cmd (version 6 or 7), a perf.data, a directory of tandem record or with CTF (LTTng).\n"
+	"The host is called \"host\"; NAME= names a machine.\n"
 	"\n"
 	"Output:\n"
 	"  -o, --output DIR     where the directories go; default \"tandem-\" and the time\n"
@@ -24,7 +25,8 @@ static const char help[] =
 	"      --threads N      at a time; default one a core\n"
 	"\n"
 	"Time:\n"
-	"      --corrections [NAME=]FILE   corrections for a guest's clock, instead of the file's own time shift\n"
+	"      --corrections [NAME=]FILE   corrections for a guest's clock, instead of the file's own time shift; else\n"
+	"                                  NAME.corrections beside its input or the host's, if it is of these clocks\n"
 	"      --offset NAME=NS            host minus guest, by hand, in ns\n"
 	"      --tsc-offset NAME=TICKS     KVM's TSC offset of the guest, by hand\n"
 	"      --clock-hz N                frequency of a clock that is not in ns\n"
@@ -353,6 +355,8 @@ static bool settle(struct convert_options *options)
 int convert_options_parse(
 	struct convert_options *options, struct cli_command *command, int argc, char **argv)
 {
+	struct tdm_error err = { 0 };
+
 	*options = (struct convert_options){ .convert = { .synthetic = true } };
 	cli_command_init(command, "convert", help);
 	for (int value; (value = cli_next_option(command, argc, argv,
@@ -372,6 +376,9 @@ int convert_options_parse(
 	}
 	if (options->input_list.count == 0) {
 		return cli_usage_fault(command, "no input");
+	}
+	if (view_beside_expand(&options->input_list, &err) != TDM_OK) {
+		return cli_failed(command, &err);
 	}
 	if (options->convert.selection.has_begin && options->convert.selection.has_end &&
 		options->convert.selection.begin_ns > options->convert.selection.end_ns) {

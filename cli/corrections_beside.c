@@ -2,13 +2,16 @@
 #include "corrections_beside.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool corrections_beside(const char *beside, const char *name, char found[PATH_MAX])
 {
 	size_t end = strlen(beside);
+	struct stat about;
+	const int levels = stat(beside, &about) == 0 && S_ISDIR(about.st_mode) ? 2 : 1;
 
-	for (int up = 0; up < 2; up++) {
+	for (int up = 0; up < levels; up++) {
 		while (end > 1 && beside[end - 1] == '/') {
 			end--;
 		}

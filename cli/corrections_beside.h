@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 /**
- * NAME.corrections in the directory that holds a trace, or in the one above it.
+ * NAME.corrections in the directory that holds a trace; for a trace that is a directory, also in the one above.
  *
- * @param beside  The trace: a file or a directory.
+ * @param beside  The trace.
  * @param name    Of its machine.
  * @param found   Receives the path; "" where there is none.
  */

@@ -330,8 +330,8 @@ int tdm_info_main(int argc, char **argv)
 	if (exit_status < 0) {
 		struct tdm_error err = { 0 };
 
-		if (view_beside_find(&options.inputs, &options.corrections, &options.offsets,
-			    &command.log, &err) != TDM_OK) {
+		if (view_beside_find_all(&options.inputs, !options.causality, &options.corrections,
+			    &options.offsets, &command.log, &err) != TDM_OK) {
 			exit_status = cli_failed(&command, &err);
 		}
 	}

@@ -18,7 +18,8 @@ static const char help[] =
 	"tandem://HOST/NAME.\n"
 	"\n"
 	"  --corrections [NAME=]FILE  put machine NAME on its host's clock by a corrections file, or by a service\n"
-	"                             (tcp:HOST:PORT, unix:PATH); else NAME.corrections beside the inputs is used\n"
+	"                             (tcp:HOST:PORT, unix:PATH); else NAME.corrections beside its input or the host's is\n"
+	"                             used, if it is of these clocks (of an input alone: where it has a NAME)\n"
 	"  --offset NAME=NS           put it there by hand: host reading = guest reading + NS\n"
 	"  --secret-file FILE         the secret of the service\n"
 	"  --names lttng|ftrace       names of events and fields (default ftrace: what trace-cmd prints)\n"
@@ -41,22 +42,24 @@ static const char help[] =
 #define INSERTED BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
 #define APPENDED BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK
 
-static bool add_inputs(bt_value *params, const struct view_options *options, const bool *chosen)
+/* @param named  What the machines are called where the inputs are of several kinds; NULL: as the user named them. */
+static bool add_inputs(bt_value *params, const struct view_options *options,
+	const struct view_inputs *named, const bool *chosen)
 {
 	bt_value *inputs = NULL;
 	bt_value *machines = NULL;
-	bool named = false;
+	bool any_name = named;
 	bool done = bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) == INSERTED;
 
 	for (size_t i = 0; done && i < options->inputs.count; i++) {
 		if (chosen && !chosen[i]) {
 			continue;
 		}
-		named = named || *options->inputs.items[i].name;
+		any_name = any_name || *options->inputs.items[i].name;
 		done = bt_value_array_append_string_element(
 			       inputs, options->inputs.items[i].text) == APPENDED;
 	}
-	if (!done || !named) {
+	if (!done || !any_name) {
 		return done;
 	}
 	done = bt_value_map_insert_empty_array_entry(params, "machines", &machines) == INSERTED;
@@ -64,8 +67,9 @@ static bool add_inputs(bt_value *params, const struct view_options *options, con
 		if (chosen && !chosen[i]) {
 			continue;
 		}
-		done = bt_value_array_append_string_element(
-			       machines, options->inputs.items[i].name) == APPENDED;
+		done = bt_value_array_append_string_element(machines,
+			       named ? named->items[i].name : options->inputs.items[i].name) ==
+		       APPENDED;
 	}
 	return done;
 }
@@ -88,20 +92,29 @@ static bool add_correction(
 		   : bt_value_map_insert_string_entry(params, "corrections", value) == INSERTED;
 }
 
-/* Whether an item is for one of the inputs that are chosen; one without a name is. */
-static bool is_for_chosen(
-	const struct cli_named *item, const struct view_options *options, const bool *chosen)
+/* Where the inputs are of several kinds each has its own already. */
+static bool add_named_corrections(
+	bt_value *params, const struct view_inputs *named, const bool *chosen)
 {
-	for (size_t i = 0; chosen && *item->name && i < options->inputs.count; i++) {
-		if (!chosen[i] && strcmp(options->inputs.items[i].name, item->name) == 0) {
+	bt_value *map = NULL;
+
+	for (size_t i = 0; i < named->count; i++) {
+		const struct view_input *const input = &named->items[i];
+
+		if (!chosen[i] || input->is_host || !*input->corrections) {
+			continue;
+		}
+		if ((!map && bt_value_map_insert_empty_map_entry(params, "corrections", &map) !=
+				     INSERTED) ||
+			bt_value_map_insert_string_entry(map, input->name, input->corrections) !=
+				INSERTED) {
 			return false;
 		}
 	}
 	return true;
 }
 
-static bool add_corrections(
-	bt_value *params, const struct view_options *options, const bool *chosen)
+static bool add_corrections(bt_value *params, const struct view_options *options)
 {
 	const struct cli_named_list *const lists[] = { &options->corrections, &options->offsets };
 	const size_t count = lists[0]->count + lists[1]->count;
@@ -122,8 +135,7 @@ static bool add_corrections(
 	}
 	for (size_t list = 0; list < 2; list++) {
 		for (size_t i = 0; i < lists[list]->count; i++) {
-			if (is_for_chosen(&lists[list]->items[i], options, chosen) &&
-				!add_correction(params, map, &lists[list]->items[i], list == 1)) {
+			if (!add_correction(params, map, &lists[list]->items[i], list == 1)) {
 				return false;
 			}
 		}
@@ -150,13 +162,15 @@ static bool add_buffers(bt_value *params, const struct view_options *options)
 	return true;
 }
 
-bt_value *view_tracedat_params(
-	const struct view_options *options, const bool *chosen, int64_t clock_offset_ns)
+bt_value *view_tracedat_params(const struct view_options *options, const struct view_inputs *named,
+	const bool *chosen, int64_t clock_offset_ns)
 {
 	bt_value *const params = bt_value_map_create();
 	const bool done =
-		params && add_inputs(params, options, chosen) &&
-		add_corrections(params, options, chosen) && add_buffers(params, options) &&
+		params && add_inputs(params, options, named, chosen) &&
+		(named ? add_named_corrections(params, named, chosen)
+		       : add_corrections(params, options)) &&
+		add_buffers(params, options) &&
 		bt_value_map_insert_string_entry(params, "names", options->names) == INSERTED &&
 		(options->no_print ||
 			bt_value_map_insert_bool_entry(params, "print", BT_TRUE) == INSERTED) &&
@@ -194,7 +208,7 @@ static enum tdm_status describe(struct view_graph *graph, const struct view_opti
 {
 	struct view_inputs inputs = { NULL, 0, false };
 	size_t last = VIEW_NONE;
-	enum tdm_status status = view_inputs_read(options, &inputs, err);
+	enum tdm_status status = view_inputs_read(options, &inputs, log, err);
 
 	if (status == TDM_OK) {
 		status = view_plan_merge(graph, options, &inputs, NULL, log, &last, err);
@@ -501,7 +515,7 @@ int tdm_view_main(int argc, char **argv)
 		view_inputs_keep_pipes(&options.inputs, &err) != TDM_OK) {
 		exit_status = cli_failed(&command, &err);
 	}
-	if (exit_status < 0 && view_beside_find(&options.inputs, &options.corrections,
+	if (exit_status < 0 && view_beside_find_all(&options.inputs, false, &options.corrections,
 				       &options.offsets, &command.log, &err) != TDM_OK) {
 		exit_status = cli_failed(&command, &err);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view_beside.h"
+#include "corrections_beside.h"
 #include "view_inputs.h"
 #include <dirent.h>
 #include <limits.h>
@@ -73,13 +74,6 @@ static bool has_any(const char *path)
 	return found;
 }
 
-static bool find_of(const char *beside, const char *name, char found[PATH_MAX])
-{
-	return snprintf(found, PATH_MAX, "%.*s%s.corrections", (int)dir_bytes(beside), beside,
-		       name) < PATH_MAX &&
-	       access(found, R_OK) == 0;
-}
-
 static bool is_named(const struct cli_named_list *list, const char *name)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -91,113 +85,118 @@ static bool is_named(const struct cli_named_list *list, const char *name)
 	return false;
 }
 
-/* Whether a timeline and the shift in a file, where it has one, are less than a second apart: else one is of another session. */
-static bool agrees(const struct tdm_timeline *timeline, const struct tdm_trace_info *trace)
-{
-	const struct tdm_recorded_shift *const shift =
-		trace->has_peer && trace->shift_cpu_count ? &trace->shift_cpus[0] : NULL;
-
-	if (!shift || !shift->sample_count) {
-		return true;
-	}
-
-	const struct tdm_recorded_sample *const sample = &shift->samples[0];
-	const uint64_t told = tdm_timeline_apply(timeline, sample->time, 0, NULL);
-	const uint64_t shifted = sample->time + (uint64_t)sample->offset;
-	const uint64_t apart = told > shifted ? told - shifted : shifted - told;
-
-	return apart < tdm_timeline_get_info(timeline).host_unit_hz;
-}
-
 /* A file may be left from another session. */
-static bool fits(const char *path, const struct tdm_machine *guest, const struct tdm_log *log)
+static bool fits(const char *path, const struct tdm_machine *guest,
+	const struct tdm_trace_info *host, const struct tdm_log *log)
 {
-	const struct tdm_trace_info *const trace = tdm_trace_get_info(guest->trace);
 	struct tdm_timeline *timeline = NULL;
+	char why[TDM_MISFIT_BYTES];
 	struct tdm_error fault;
+	bool is_its;
 
 	if (tdm_timeline_load(path, &timeline, &fault) != TDM_OK) {
 		TDM_WARNING(log, "%s: so it is not used for \"%s\"", fault.text, guest->name);
 		return false;
 	}
-
-	const struct tdm_timeline_info said = tdm_timeline_get_info(timeline);
-	const struct tdm_trace_info of_file = { .clock = said.guest_clock };
-	bool same = tdm_clock_names_agree(&of_file, trace);
-
-	if (!same) {
-		TDM_WARNING(log,
-			"%s is of clock %s, the events of \"%s\" are stamped by %s: it is not used",
-			path, said.guest_clock, guest->name, trace->clock);
-	} else if (!agrees(timeline, trace)) {
-		TDM_WARNING(log,
-			"%s is a second or more away from the time shift in \"%s\", as if it were of another session: it is not used; "
-			"--corrections %s=%s would",
-			path, guest->path, guest->name, path);
-		same = false;
+	is_its = tdm_machine_corrections_fit(timeline, tdm_trace_get_info(guest->trace), host, why);
+	if (!is_its) {
+		TDM_WARNING(log, "%s is not used for \"%s\", though --corrections %s=%s would: %s",
+			path, guest->name, guest->name, path, why);
 	}
 	tdm_timeline_destroy(timeline);
-	return same;
+	return is_its;
 }
 
-static enum tdm_status add_found(const struct tdm_machines *machines,
-	struct cli_named_list *corrections, const struct cli_named_list *offsets,
-	const struct tdm_log *log, struct tdm_error *err)
+/* What has a relation of its own already, or is what others are put on. */
+static bool needs_none(const struct view_beside_files *files, const struct tdm_machine *machine)
 {
+	/* Alone and named it is a guest of somebody; alone without a name nobody says whose corrections to look for. */
+	if (files->count == 1 && !files->host_is_elsewhere) {
+		return !files->items[0].name || strcmp(files->items[0].name, TDM_HOST_NAME) == 0;
+	}
+	return machine->is_host || machine->tie == TDM_TIE_SAME || machine->tie == TDM_TIE_SELF;
+}
+
+static enum tdm_status add_found(const struct view_beside_files *files,
+	const struct tdm_machines *machines, struct cli_named_list *corrections,
+	const struct cli_named_list *offsets, const struct tdm_log *log, struct tdm_error *err)
+{
+	const struct tdm_machine *host = NULL;
+
+	for (size_t i = 0; i < tdm_machines_count(machines) && !host; i++) {
+		host = tdm_machines_at(machines, i)->is_host ? tdm_machines_at(machines, i) : NULL;
+	}
+
+	const char *const host_path = host ? host->path : files->host_path;
+
 	for (size_t i = 0; i < tdm_machines_count(machines); i++) {
 		const struct tdm_machine *const guest = tdm_machines_at(machines, i);
 		char path[PATH_MAX];
 
-		if (guest->is_host || !guest->trace || guest->tie == TDM_TIE_SAME ||
-			guest->tie == TDM_TIE_SELF || is_named(corrections, guest->name) ||
-			is_named(offsets, guest->name)) {
+		if (!guest->trace || needs_none(files, guest) ||
+			is_named(corrections, guest->name) || is_named(offsets, guest->name)) {
 			continue;
 		}
-		bool found = find_of(guest->path, guest->name, path);
 
-		for (size_t k = 0; k < tdm_machines_count(machines) && !found; k++) {
-			found = tdm_machines_at(machines, k)->is_host &&
-				find_of(tdm_machines_at(machines, k)->path, guest->name, path);
-		}
-		if (found && fits(path, guest, log) && !add_owned(corrections, guest->name, path)) {
+		const bool found = corrections_beside(guest->path, guest->name, path) ||
+				   (host_path && corrections_beside(host_path, guest->name, path));
+		const struct tdm_trace_info *const host_info =
+			host && host != guest && host->trace ? tdm_trace_get_info(host->trace)
+							     : NULL;
+
+		if (found && fits(path, guest, host_info, log) &&
+			!add_owned(corrections, guest->name, path)) {
 			return no_memory(err);
 		}
 	}
 	return TDM_OK;
 }
 
-enum tdm_status view_beside_find(const struct cli_named_list *inputs,
+enum tdm_status view_beside_find(const struct view_beside_files *files,
 	struct cli_named_list *corrections, const struct cli_named_list *offsets,
 	const struct tdm_log *log, struct tdm_error *err)
 {
-	const struct tdm_machines_options how = { .keep_going = true };
+	const struct tdm_machines_options how = { .keep_going = true,
+		.host_is_elsewhere = files->host_is_elsewhere };
 	struct tdm_machines *machines = NULL;
-	struct tdm_machine_input *files;
 	struct tdm_error fault;
 	enum tdm_status status = TDM_OK;
-	bool any = false;
+	bool any = files->host_path && has_any(files->host_path);
 
-	for (size_t i = 0; i < inputs->count; i++) {
-		if (tdm_trace_probe(inputs->items[i].text) != TDM_FORMAT_TRACEDAT) {
-			return TDM_OK;
-		}
-		any = any || has_any(inputs->items[i].text);
+	for (size_t i = 0; i < files->count; i++) {
+		any = any || has_any(files->items[i].path);
 	}
-	if (!any || inputs->count < 2) {
-		return TDM_OK;
+	/* What is wrong with them is said by whoever opens them to read. */
+	if (any && tdm_machines_open(files->items, files->count, &how, NULL, &machines, &fault) ==
+			   TDM_OK) {
+		status = add_found(files, machines, corrections, offsets, log, err);
+		tdm_machines_close(machines);
 	}
-	files = calloc(inputs->count, sizeof(*files));
+	return status;
+}
+
+enum tdm_status view_beside_find_all(const struct cli_named_list *inputs, bool perf_too,
+	struct cli_named_list *corrections, const struct cli_named_list *offsets,
+	const struct tdm_log *log, struct tdm_error *err)
+{
+	struct tdm_machine_input *const files = calloc(inputs->count + 1, sizeof(*files));
+	const struct view_beside_files all = { .items = files, .count = inputs->count };
+	bool are_files = inputs->count > 0;
+	enum tdm_status status = TDM_OK;
+
 	if (!files) {
 		return no_memory(err);
 	}
 	for (size_t i = 0; i < inputs->count; i++) {
+		const enum tdm_trace_format format = tdm_trace_probe(inputs->items[i].text);
+
 		files[i].name = *inputs->items[i].name ? inputs->items[i].name : NULL;
 		files[i].path = inputs->items[i].text;
+		are_files = are_files && (format == TDM_FORMAT_TRACEDAT ||
+						 (perf_too && format == TDM_FORMAT_PERF));
 	}
-	/* What is wrong with them is said by whoever opens them to read. */
-	if (tdm_machines_open(files, inputs->count, &how, NULL, &machines, &fault) == TDM_OK) {
-		status = add_found(machines, corrections, offsets, log, err);
-		tdm_machines_close(machines);
+	if (are_files) {
+		status = view_beside_find(&all, corrections, offsets, log, err);
 	}
 	free(files);
 	return status;

@@ -116,7 +116,7 @@ static void walk(struct search *search, const char *dir, unsigned int depth)
 static void count_ports(struct search *search, struct view_ctf *ctf, const char *dir)
 {
 	bt_graph *graph = bt_graph_create(0);
-	bt_value *params = view_ctf_params(ctf, 0);
+	bt_value *params = view_ctf_params(ctf, NULL, 0);
 	const bt_component_source *source = NULL;
 
 	if (graph && params &&
@@ -173,7 +173,7 @@ void view_ctf_release(struct view_ctf_list *list)
 	*list = (struct view_ctf_list){ NULL, 0 };
 }
 
-bt_value *view_ctf_params(const struct view_ctf *ctf, int64_t clock_offset_ns)
+bt_value *view_ctf_params(const struct view_ctf *ctf, const char *name, int64_t clock_offset_ns)
 {
 	bt_value *params = bt_value_map_create();
 
@@ -184,6 +184,8 @@ bt_value *view_ctf_params(const struct view_ctf *ctf, int64_t clock_offset_ns)
 			bt_value_map_insert_bool_entry(params,
 				"force-clock-class-origin-unix-epoch",
 				BT_TRUE) != BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK ||
+			(name && bt_value_map_insert_string_entry(params, "trace-name", name) !=
+					 BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK) ||
 			(clock_offset_ns && bt_value_map_insert_signed_integer_entry(params,
 						    "clock-class-offset-ns", clock_offset_ns) !=
 						    BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK))) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view_inputs.h"
 #include "corrections_beside.h"
+#include "view_fit.h"
 #include "view_live.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -131,6 +132,7 @@ static void name_machines(const struct view_options *options, struct view_inputs
 		struct view_input *input = &inputs->items[i];
 		const char *given = options->inputs.items[i].name;
 
+		input->is_named = *given;
 		if (*given) {
 			snprintf(input->name, sizeof(input->name), "%s", given);
 			input->is_host = strcmp(given, TDM_HOST_NAME) == 0;
@@ -162,8 +164,8 @@ static size_t count_guests(const struct view_inputs *inputs)
 	return count;
 }
 
-static enum tdm_status give_corrections(
-	const struct view_options *options, struct view_inputs *inputs, struct tdm_error *err)
+static enum tdm_status give_corrections(const struct view_options *options,
+	struct view_inputs *inputs, const struct tdm_log *log, struct tdm_error *err)
 {
 	for (size_t i = 0; i < options->corrections.count + options->offsets.count; i++) {
 		const bool is_offset = i >= options->corrections.count;
@@ -214,12 +216,15 @@ static enum tdm_status give_corrections(
 				corrections_beside(
 					inputs->items[k].path, input->name, input->corrections);
 		}
+		if (found && !view_fit_found(inputs, input, log)) {
+			input->corrections[0] = '\0';
+		}
 	}
 	return TDM_OK;
 }
 
-enum tdm_status view_inputs_read(
-	const struct view_options *options, struct view_inputs *inputs, struct tdm_error *err)
+enum tdm_status view_inputs_read(const struct view_options *options, struct view_inputs *inputs,
+	const struct tdm_log *log, struct tdm_error *err)
 {
 	inputs->items = calloc(options->inputs.count + 1, sizeof(*inputs->items));
 	if (!inputs->items) {
@@ -238,7 +243,7 @@ enum tdm_status view_inputs_read(
 		return TDM_OK;
 	}
 	name_machines(options, inputs);
-	return give_corrections(options, inputs, err);
+	return give_corrections(options, inputs, log, err);
 }
 
 void view_inputs_release(struct view_inputs *inputs)

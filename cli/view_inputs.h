@@ -20,6 +20,7 @@ struct view_input {
 	enum view_input_kind kind;
 	char name[TDM_MACHINE_NAME_MAX + 1]; /* of its machine */
 	const char *path;                    /* or URL; borrowed */
+	bool is_named;                       /* by the user */
 	bool is_host;
 	char corrections[PATH_MAX]; /* file, service, or "offset:NS"; "" = none */
 	bool is_unreadable;         /* told; the others are shown without it */
@@ -40,12 +41,13 @@ struct view_inputs {
 enum tdm_status view_inputs_keep_pipes(struct cli_named_list *inputs, struct tdm_error *err);
 
 /**
- * Looks at the inputs. Corrections are those that the user named, else NAME.corrections beside the input or the host's.
+ * Looks at the inputs. Corrections are those that the user named, else NAME.corrections beside the input or the host's, where
+ * it fits both; what does not is told.
  *
  * @retval TDM_ERR_RANGE   Corrections for a machine that is not there.
  */
-enum tdm_status view_inputs_read(
-	const struct view_options *options, struct view_inputs *inputs, struct tdm_error *err);
+enum tdm_status view_inputs_read(const struct view_options *options, struct view_inputs *inputs,
+	const struct tdm_log *log, struct tdm_error *err);
 
 /** Opens a trace.dat or perf.data once, to say early whether that works; any other input is TDM_OK. */
 enum tdm_status view_input_try(const struct view_input *input, struct tdm_error *err);
@@ -67,7 +69,12 @@ struct view_ctf_list {
 enum tdm_status view_ctf_find(const char *dir, struct view_ctf_list *list, struct tdm_error *err);
 void view_ctf_release(struct view_ctf_list *list);
 
-/** The parameters with which source.ctf.fs reads one trace. Owned by the caller; NULL without memory. */
-bt_value *view_ctf_params(const struct view_ctf *ctf, int64_t clock_offset_ns);
+/**
+ * The parameters with which source.ctf.fs reads one trace.
+ *
+ * @param name  The trace is called so; NULL: as it calls itself.
+ * @return Owned by the caller; NULL without memory.
+ */
+bt_value *view_ctf_params(const struct view_ctf *ctf, const char *name, int64_t clock_offset_ns);
 
 #endif

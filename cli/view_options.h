@@ -8,6 +8,8 @@
 #include "options.h"
 #include "view_graph.h"
 
+struct view_inputs;
+
 struct view_options {
 	struct cli_named_list inputs;
 	struct cli_named_list corrections;
@@ -24,11 +26,13 @@ struct view_options {
 /**
  * Parameters of source.tandem.tracedat for the trace.dat files among the inputs.
  *
+ * @param named            What the machines are called and corrected by, where the inputs are of several kinds. NULL: as the
+ *                         user named them.
  * @param chosen           One flag an input; NULL = all.
  * @param clock_offset_ns  Added to every stamp.
  * @return Owned by the caller; NULL without memory.
  */
-bt_value *view_tracedat_params(
-	const struct view_options *options, const bool *chosen, int64_t clock_offset_ns);
+bt_value *view_tracedat_params(const struct view_options *options, const struct view_inputs *named,
+	const bool *chosen, int64_t clock_offset_ns);
 
 #endif

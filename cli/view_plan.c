@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view_plan.h"
 #include "clock/flt_host_clock.h"
+#include "view_fit.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +158,12 @@ static enum tdm_status connect_guest(struct plan *plan, const struct view_input 
 	return view_graph_connect(plan->graph, last, plan->muxer) ? TDM_OK : no_memory(err);
 }
 
+static bool is_service(const char *corrections)
+{
+	return strncmp(corrections, "tcp:", 4) == 0 || strncmp(corrections, "unix:", 5) == 0 ||
+	       strncmp(corrections, "vsock:", 6) == 0;
+}
+
 /*
  * A correction that is one segment of slope 1 needs no filter: source.ctf.fs adds a constant for nothing. The guest's
  * own offset is taken off and the host's put on, so that the result is the same to the nanosecond.
@@ -168,35 +175,32 @@ static bool constant_shift(
 	struct flt_host_clock own;
 	struct tdm_error err;
 	int64_t offset = 0;
+	bool constant = true;
 
-	if (!plan->has_epoch || strncmp(input->corrections, "tcp:", 4) == 0 ||
-		strncmp(input->corrections, "unix:", 5) == 0) {
+	if (!plan->has_epoch || is_service(input->corrections)) {
 		return false;
 	}
 	if (strncmp(input->corrections, "offset:", 7) == 0) {
-		if (!cli_parse_int(input->corrections + 7, &offset)) {
-			return false;
-		}
+		constant = cli_parse_int(input->corrections + 7, &offset);
 	} else {
-		bool constant = tdm_timeline_load(input->corrections, &timeline, &err) == TDM_OK &&
-				tdm_timeline_is_constant(timeline, &offset);
-
+		constant = tdm_timeline_load(input->corrections, &timeline, &err) == TDM_OK &&
+			   tdm_timeline_is_constant(timeline, &offset);
 		if (constant) {
 			const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
 
 			constant =
 				info.host_unit_hz == 1000000000 && info.guest_unit_hz == 1000000000;
 		}
-		tdm_timeline_destroy(timeline);
-		if (!constant) {
-			return false;
-		}
 	}
-	if (flt_host_clock_epoch(input->path, NULL, &own, &err) != TDM_OK || own.differ) {
-		return false;
+	constant = constant && flt_host_clock_epoch(input->path, NULL, &own, &err) == TDM_OK &&
+		   !own.differ && !__builtin_add_overflow(offset, plan->epoch_ns, shift_ns) &&
+		   !__builtin_sub_overflow(*shift_ns, own.epoch_ns, shift_ns);
+	if (constant && timeline) {
+		/* The filter would say it. */
+		view_fit_tell(plan->inputs, input, timeline, plan->log);
 	}
-	return !__builtin_add_overflow(offset, plan->epoch_ns, shift_ns) &&
-	       !__builtin_sub_overflow(*shift_ns, own.epoch_ns, shift_ns);
+	tdm_timeline_destroy(timeline);
+	return constant;
 }
 
 static enum tdm_status add_ctf(
@@ -212,7 +216,8 @@ static enum tdm_status add_ctf(
 	}
 	for (size_t i = 0; status == TDM_OK && i < list.count; i++) {
 		const size_t source = add(plan, VIEW_SOURCE, input, "ctf", "fs",
-			view_ctf_params(&list.items[i], shift_ns));
+			view_ctf_params(
+				&list.items[i], input->is_named ? input->name : NULL, shift_ns));
 
 		status = connect_guest(plan, &plain, source, list.items[i].port_count, err);
 	}
@@ -286,25 +291,60 @@ static enum tdm_status add_live_tandem(
 		plan, input, add(plan, VIEW_SOURCE, input, "tandem", "live", params), err);
 }
 
+/*
+ * What is to be added to the stamps of a file beside CTF or another file, so that all count from where the host's do. A guest's
+ * corrections lead to raw readings of the host, to which the source adds the epoch that the corrections tell, or, where they tell
+ * none, what the guest's file says of its own.
+ */
+static enum tdm_status file_offset(const struct plan *plan, const struct view_input *input,
+	int64_t *offset_ns, struct tdm_error *err)
+{
+	const struct tdm_stamp_options how = { .raw = false };
+	struct tdm_trace *trace = NULL;
+	struct tdm_timeline *timeline = NULL;
+	enum tdm_status status = tdm_trace_open(input->path, &how, NULL, &trace, err);
+
+	*offset_ns = 0;
+	if (status != TDM_OK) {
+		return status;
+	}
+
+	const struct tdm_trace_info *const info = tdm_trace_get_info(trace);
+
+	if (input->is_host || !*input->corrections || !plan->has_epoch) {
+		/* Raw readings of the host's trace clock, or mapped onto them: they get the host's epoch as its CTF does. */
+		*offset_ns = plan->epoch_dir && !info->is_unix_time ? plan->epoch_ns : 0;
+	} else {
+		int64_t added_ns = info->date_offset_ns;
+
+		if (strncmp(input->corrections, "offset:", 7) != 0) {
+			status = tdm_timeline_load(input->corrections, &timeline, err);
+		}
+		if (timeline && tdm_timeline_get_info(timeline).has_epoch) {
+			added_ns = tdm_timeline_get_info(timeline).epoch_offset_ns;
+		}
+		*offset_ns = (int64_t)((uint64_t)plan->epoch_ns - (uint64_t)added_ns);
+	}
+	tdm_timeline_destroy(timeline);
+	tdm_trace_close(trace);
+	return status;
+}
+
 static enum tdm_status add_perf(
 	struct plan *plan, const struct view_input *input, struct tdm_error *err)
 {
-	const struct tdm_stamp_options how = { .raw = false };
 	struct view_input plain = *input;
-	struct tdm_trace *trace = NULL;
-	bt_value *params = bt_value_map_create();
+	bt_value *params;
 	bt_value *inputs = NULL;
 	bt_value *machines = NULL;
-	bool unix_time = false;
+	int64_t shift_ns = 0;
+	const enum tdm_status status = file_offset(plan, input, &shift_ns, err);
 
-	plain.corrections[0] = '\0';
-	if (tdm_trace_open(input->path, &how, NULL, &trace, err) == TDM_OK) {
-		unix_time = tdm_trace_get_info(trace)->is_unix_time;
-		tdm_trace_close(trace);
+	if (status != TDM_OK) {
+		return status;
 	}
-	/* Raw readings of the host's trace clock, or mapped onto them: they get the host's epoch as its CTF does. */
-	const int64_t shift_ns = plan->epoch_dir && !unix_time ? plan->epoch_ns : 0;
-
+	plain.corrections[0] = '\0';
+	params = bt_value_map_create();
 	if (!params ||
 		bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) != INSERTED ||
 		bt_value_array_append_string_element(inputs, input->path) !=
@@ -326,30 +366,57 @@ static enum tdm_status add_perf(
 		plan, &plain, add(plan, VIEW_SOURCE, input, "tandem", "perf", params), 1, err);
 }
 
-/* All trace.dat inputs go into one component, which sees how they are tied. */
+/* One component for the chosen of the trace.dat inputs. */
+static enum tdm_status add_chosen(
+	struct plan *plan, const bool *chosen, int64_t offset_ns, struct tdm_error *err)
+{
+	struct view_input first = { .kind = VIEW_TRACEDAT, .is_host = true };
+
+	snprintf(first.name, sizeof(first.name), "tracedat");
+	return connect_guest(plan, &first,
+		add(plan, VIEW_SOURCE, &first, "tandem", "tracedat",
+			view_tracedat_params(plan->options,
+				plan->inputs->only_tracedat ? NULL : plan->inputs, chosen,
+				offset_ns)),
+		1, err);
+}
+
+/*
+ * All trace.dat inputs go into one component, which sees how they are tied; but where their host is of another kind each goes
+ * into its own, as each has its own way to the host's epoch.
+ */
 static enum tdm_status add_tracedat(struct plan *plan, struct tdm_error *err)
 {
 	const size_t count = plan->inputs->count;
-	bool *chosen = calloc(count + 1, sizeof(*chosen));
-	struct view_input first = { .kind = VIEW_TRACEDAT };
+	bool *const chosen = calloc(count + 1, sizeof(*chosen));
 	enum tdm_status status = TDM_OK;
 	bool any = false;
+	bool has_host = plan->inputs->only_tracedat;
 
 	if (!chosen) {
 		return no_memory(err);
 	}
 	for (size_t i = 0; i < count; i++) {
-		chosen[i] = plan->inputs->items[i].kind == VIEW_TRACEDAT &&
-			    is_wanted(plan, &plan->inputs->items[i]);
+		const struct view_input *const input = &plan->inputs->items[i];
+
+		chosen[i] = input->kind == VIEW_TRACEDAT && is_wanted(plan, input);
 		any = any || chosen[i];
+		has_host = has_host || (chosen[i] && input->is_host);
 	}
-	if (any) {
-		snprintf(first.name, sizeof(first.name), "tracedat");
-		status = connect_guest(plan, &first,
-			add(plan, VIEW_SOURCE, &first, "tandem", "tracedat",
-				view_tracedat_params(plan->options, chosen,
-					plan->epoch_dir ? plan->epoch_ns : 0)),
-			1, err);
+	if (any && has_host) {
+		status = add_chosen(plan, chosen, plan->epoch_dir ? plan->epoch_ns : 0, err);
+	}
+	for (size_t i = 0; any && !has_host && i < count && status == TDM_OK; i++) {
+		const struct view_input *const input = &plan->inputs->items[i];
+		int64_t offset_ns = 0;
+
+		if (input->kind == VIEW_TRACEDAT && is_wanted(plan, input)) {
+			memset(chosen, 0, count * sizeof(*chosen));
+			chosen[i] = true;
+			status = file_offset(plan, input, &offset_ns, err);
+			status = status == TDM_OK ? add_chosen(plan, chosen, offset_ns, err)
+						  : status;
+		}
 	}
 	free(chosen);
 	return status;

@@ -358,7 +358,11 @@ enum tdm_status machines_load_corrections(struct tdm_machines *machines,
 			return status;
 		}
 		entry->corrections_path = strdup(input->path);
+		if (!entry->corrections_path) {
+			return tdm_fail(err, TDM_ERR_NOMEM, "no memory for a path");
+		}
 		set_timeline(machines, options, entry);
+		machines_tell_misfit(machines, entry);
 	}
 	return take_offsets(machines, options, err);
 }

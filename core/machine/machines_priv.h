@@ -40,6 +40,9 @@ enum tdm_status machines_load_corrections(struct tdm_machines *machines,
 /** Says why the shift of a machine is not to be trusted, where its files show it. */
 void machines_tell_doubt(const struct tdm_machines *machines, const struct entry *entry);
 
+/** Says where the corrections that the user gave to a machine are of another clock, session or time than its trace. */
+void machines_tell_misfit(const struct tdm_machines *machines, const struct entry *entry);
+
 /** Says once what cannot be related, or fails where that was asked for. */
 enum tdm_status machines_tell_unrelated(struct tdm_machines *machines,
 	const struct tdm_machines_options *options, struct tdm_error *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "clock/flt_clock.h"
+#include "clock/flt_host_clock.h"
 #include <inttypes.h>
+#include <tandem/clock_identity.h>
 #include <tandem/wide.h>
 
 #define NS_PER_S 1000000000
@@ -214,6 +216,22 @@ static void set_quality(
 #endif
 }
 
+/* A clock that is not the one which was measured is moved all the same: who gave the correction may know better. */
+static void tell_misfit(struct flt_mapping *mapping, const struct report *report, uint64_t mip,
+	const bt_clock_class *in)
+{
+	char uid[40], name[40], why[TDM_MISFIT_BYTES];
+
+	flt_clock_identity(in, mip, uid, name);
+	if (!mapping->said_misfit &&
+		!tdm_clock_identity_fits(timeline_of(mapping), TDM_SIDE_GUEST, uid, name, why)) {
+		mapping->said_misfit = true;
+		TDM_WARNING(&report->log,
+			"The corrections may not be for this trace, its events may be at wrong times: %s",
+			why);
+	}
+}
+
 bool flt_clock_make(struct flt_mapping *mapping, const struct report *report,
 	bt_self_component *self, uint64_t mip, const bt_clock_class *in, bt_clock_class *out,
 	struct flt_clock *clock)
@@ -228,6 +246,7 @@ bool flt_clock_make(struct flt_mapping *mapping, const struct report *report,
 	if (timeline) {
 		const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
 
+		tell_misfit(mapping, report, mip, in);
 		clock->guest_hz = info.guest_unit_hz;
 		clock->host_hz = info.host_unit_hz;
 		if (clock->hz != clock->guest_hz && !mapping->said_unit) {
@@ -267,6 +286,17 @@ uint64_t flt_clock_reading(const struct flt_clock *clock, uint64_t value)
 					    : scale(value, clock->guest_hz, clock->hz, false);
 }
 
+static void tell_first_outside(
+	const struct flt_mapping *mapping, const struct report *report, uint64_t reading)
+{
+	char why[TDM_MISFIT_BYTES];
+
+	if (!tdm_clock_range_fits(mapping->timeline, reading, why)) {
+		TDM_WARNING(&report->log, "The corrections are of another time than the trace: %s",
+			why);
+	}
+}
+
 bool flt_mapping_covers(struct flt_mapping *mapping, const struct report *report, uint64_t reading)
 {
 	if (mapping->live) {
@@ -276,7 +306,12 @@ bool flt_mapping_covers(struct flt_mapping *mapping, const struct report *report
 		return true;
 	}
 	if (reading >= mapping->first_reading && reading <= mapping->last_reading) {
+		mapping->was_covered = true;
 		return true;
+	}
+	if (!mapping->was_covered && !mapping->live) {
+		mapping->was_covered = true;
+		tell_first_outside(mapping, report, reading);
 	}
 	if (mapping->extrapolate == FLT_EXTRAPOLATE_WARN && !mapping->said_outside) {
 		mapping->said_outside = true;

@@ -27,7 +27,8 @@ struct flt_mapping {
 	int64_t epoch_ns;              /* host trace clock + this = Unix time */
 	bool is_unix;                  /* the corrected clock counts from the Unix epoch */
 	enum flt_extrapolate extrapolate;
-	bool said_epoch, said_unit, said_outside;
+	bool said_epoch, said_unit, said_outside, said_misfit;
+	bool was_covered; /* a reading was inside, or one outside was looked at */
 	uint64_t first_reading, last_reading; /* with knots around them; of a file */
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/address.h>
+#include <tandem/clock_identity.h>
 #include <tandem/socket.h>
 
 static const char *const extrapolate_choices[] = { "yes", "warn", "no", NULL };
@@ -171,7 +172,15 @@ static enum tdm_status read_host_clock(
 	const enum tdm_status status = flt_host_clock_epoch(text, host_uuid, &clock, err);
 
 	if (status == TDM_OK) {
+		char why[TDM_MISFIT_BYTES];
+
 		mapping->epoch_ns = clock.epoch_ns;
+		if (mapping->timeline && !tdm_clock_identity_fits(mapping->timeline, TDM_SIDE_HOST,
+						 clock.uid, clock.name, why)) {
+			TDM_WARNING(&component->report.log,
+				"The corrections may not be for this host, the guest's events may be at wrong times: host-clock=%s, %s",
+				text, why);
+		}
 		if (clock.differ) {
 			TDM_WARNING(&component->report.log,
 				"Traces of the host have different offsets from the epoch, that of %s is used: host-clock=%s, epoch-ns=%" PRId64,

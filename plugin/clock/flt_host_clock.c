@@ -19,6 +19,7 @@ struct search {
 	bool found, exact; /* exact: the clock with host_uuid */
 	bool differ;
 	int64_t epoch_ns;
+	char uid[40], name[40];
 	unsigned int traces, without_streams;
 	char last_fault[300];
 };
@@ -33,37 +34,48 @@ static void uuid_text(bt_uuid uuid, char text[37])
 	}
 }
 
-static void take_clock(struct search *search, const bt_clock_class *clock, uint64_t mip)
+void flt_clock_identity(const bt_clock_class *clock, uint64_t mip, char uid[40], char name[40])
 {
-	int64_t seconds = 0;
-	uint64_t cycles = 0;
-	char text[37] = "";
-	const char *id = text;
+	const char *const own_name = bt_clock_class_get_name(clock);
 
-	bt_clock_class_get_offset(clock, &seconds, &cycles);
+	uid[0] = '\0';
 	if (mip == 0) {
 		bt_uuid uuid = bt_clock_class_get_uuid(clock);
 
 		if (uuid) {
-			uuid_text(uuid, text);
+			uuid_text(uuid, uid);
 		}
 	}
 #if TANDEM_HAVE_BT_2_1
 	if (mip > 0) {
-		const char *uid = bt_clock_class_get_uid(clock);
+		const char *const own_uid = bt_clock_class_get_uid(clock);
 
-		id = uid ? uid : "";
+		snprintf(uid, 40, "%s", own_uid ? own_uid : "");
 	}
 #endif
+	snprintf(name, 40, "%s", own_name ? own_name : "");
+}
+
+static void take_clock(struct search *search, const bt_clock_class *clock, uint64_t mip)
+{
+	int64_t seconds = 0;
+	uint64_t cycles = 0;
+	char uid[40], name[40];
+
+	bt_clock_class_get_offset(clock, &seconds, &cycles);
+	flt_clock_identity(clock, mip, uid, name);
+
 	const tdm_i128 ns = (tdm_i128)seconds * 1000000000 +
 			    (tdm_i128)cycles * 1000000000 / bt_clock_class_get_frequency(clock);
-	const bool exact = search->host_uuid && strcasecmp(id, search->host_uuid) == 0;
+	const bool exact = search->host_uuid && strcasecmp(uid, search->host_uuid) == 0;
 
 	search->differ = search->differ || (search->found && ns != search->epoch_ns);
 	if (ns >= INT64_MIN && ns <= INT64_MAX && (!search->found || (exact && !search->exact))) {
 		search->epoch_ns = (int64_t)ns;
 		search->found = true;
 		search->exact = exact;
+		memcpy(search->uid, uid, sizeof(uid));
+		memcpy(search->name, name, sizeof(name));
 	}
 }
 
@@ -246,6 +258,8 @@ enum tdm_status flt_host_clock_epoch(
 			dir, search.last_fault[0] ? ": " : "", search.last_fault);
 	}
 	clock->epoch_ns = search.epoch_ns;
+	memcpy(clock->uid, search.uid, sizeof(clock->uid));
+	memcpy(clock->name, search.name, sizeof(clock->name));
 	clock->differ = search.differ;
 	return TDM_OK;
 }

@@ -12,8 +12,13 @@
 /* What the clocks below a directory say. */
 struct flt_host_clock {
 	int64_t epoch_ns; /* reading + this = Unix time */
+	char uid[40];     /* of the clock meant: its UUID; "" = it has none */
+	char name[40];    /* "" = none */
 	bool differ; /* traces below the directory have different offsets; epoch_ns is of the one meant */
 };
+
+/** The identity and the name of a clock, "" where it has none. */
+void flt_clock_identity(const bt_clock_class *clock, uint64_t mip, char uid[40], char name[40]);
 
 /**
  * Reads what a CTF trace adds to its clock's readings to get Unix time.

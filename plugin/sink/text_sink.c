@@ -87,18 +87,33 @@ bt_component_class_get_supported_mip_versions_method_status text_sink_mip_versio
 		       : BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_MEMORY_ERROR;
 }
 
-/* What a line calls the machine of a trace: our sources say it, other traces have a name or a host's name. */
+static const char *text_entry(const bt_trace *trace, const char *name)
+{
+	const bt_value *const value =
+		bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
+
+	return value && bt_value_is_string(value) ? bt_value_string_get(value) : NULL;
+}
+
+/*
+ * What a line calls the machine of a trace: our sources say it, other traces have a name or a host's name. A
+ * name given to source.ctf.fs stands behind the host's and a slash there.
+ */
 static const char *machine_of(const bt_trace *trace)
 {
-	static const char *const entries[] = { "machine", "hostname" };
-	const bt_value *value =
-		bt_trace_borrow_environment_entry_value_by_name_const(trace, entries[0]);
+	const char *const machine = text_entry(trace, "machine");
+	const char *const hostname = text_entry(trace, "hostname");
 	const char *const name = bt_trace_get_name(trace);
+	const size_t host_bytes = hostname ? strlen(hostname) : 0;
 
-	if (!value && !name) {
-		value = bt_trace_borrow_environment_entry_value_by_name_const(trace, entries[1]);
+	if (machine) {
+		return machine;
 	}
-	return value && bt_value_is_string(value) ? bt_value_string_get(value) : name ? name : "-";
+	if (name && host_bytes && strncmp(name, hostname, host_bytes) == 0 &&
+		name[host_bytes] == '/' && name[host_bytes + 1]) {
+		return name + host_bytes + 1;
+	}
+	return name ? name : hostname ? hostname : "-";
 }
 
 static const bt_field *member(const bt_field *structure, const char *name)

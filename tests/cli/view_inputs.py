@@ -181,8 +181,8 @@ def a_recording_is_a_directory_with_its_corrections(directory):
     assert lines_of("-q", folder) == plain and json.loads(run(TANDEM, "info", "--json", folder).out)["machines"] == machines
     # Corrections beside them are found for both; of another clock, or broken, they are not.
     text = ("tandem-corrections 1\nhost - clock %s unit-hz 1000000000\nguest - clock %s unit-hz 1000000000\nsegment start 0 2\n"
-            "k 10000000000000 %d 70 70\nk 10000000001000 %d 70 70\nend\n")
-    shift = 10**13 + machines[1]["sync_samples"][0]["least_offset"] + 12345
+            "k 662000000000 %d 70 70\nk 662000001000 %d 70 70\nend\n")
+    shift = 662 * 10**9 + machines[1]["sync_samples"][0]["least_offset"] + 12345
     path = os.path.join(folder, guest + ".corrections")
     clock = machines[1]["clock"]["name"]
     for content, used in ((text % ("mono", "mono", shift, shift + 1000), False), ("nonsense", False),
@@ -196,9 +196,27 @@ def a_recording_is_a_directory_with_its_corrections(directory):
         assert (lines_of("-q", folder) != plain) == used
     done = run(TANDEM, "info", "--corrections", guest + "=" + path, folder)
     assert done.code == 0 and "+-70 ns" in done.out, done
+    # A guest's file alone is corrected where it is named; convert takes the directory and the corrections too.
+    assert lines_of("-q", guest_name(guest) + files[1]) == lines_of("-q", guest_name(guest) + files[1], "--corrections", path)
+    assert lines_of("-q", files[1]) != lines_of("-q", guest_name(guest) + files[1])
+    for inputs in ((folder,), files):
+        done = run(TANDEM, "convert", "-o", directory + "/out", "--force", *inputs)
+        assert done.code == 0 and "%s.corrections, known to" % guest in done.out and done.err == "", done
     # With CTF in it, it stays what it was.
     shutil.copytree(os.path.join(DATA, "lttng", "ust-basic"), os.path.join(folder, "lttng"))
     assert "trace.dat" not in run(TANDEM, "info", folder).out
+
+
+def guest_name(name):
+    return "%s=" % name
+
+
+def what_causality_warns_of_is_said_once(_directory):
+    for name in ("default-clock", "mono-nosync"):
+        files = [os.path.join(DATA, "pairs", name + end + ".dat") for end in ("", "-guestrole")]
+        done = run(TANDEM, "info", "--causality", *files)
+        said = done.err.splitlines()
+        assert done.code == 0 and said and len(said) == len(set(said)), done
 
 
 def a_fault_is_told_in_words_alone(directory):
@@ -214,5 +232,5 @@ def a_fault_is_told_in_words_alone(directory):
     assert len(said) == 2 and "ID 300" in said[0] and "everything else was delivered" in said[1], said
 
 
-main([a_recording_is_a_directory_with_its_corrections, a_fault_is_told_in_words_alone, an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+main([what_causality_warns_of_is_said_once, a_recording_is_a_directory_with_its_corrections, a_fault_is_told_in_words_alone, an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
       a_folder_of_perf_record_threads_is_viewed])

@@ -168,15 +168,19 @@ def corrections_that_lie_beside_are_taken():
         out, said = convert("beside-" + name, *arguments, "web=" + source)
         assert [event[1] for event in read(os.path.join(out, "web"))[0]] == wanted, name
         assert "clock: " + os.path.join(place, "web.corrections") in said and "nothing relates" not in said, said
-    # A trace.dat has its own ways to be related; where none does, the file is named, and its option does it.
+    # So are a trace.dat's.
     data = os.path.join(place, "db.dat")
     shutil.copy(os.path.join(DATA, "single", "v6.dat"), data)
     shutil.copy(os.path.join(place, "web.corrections"), os.path.join(place, "db.corrections"))
-    pair = ["host=" + os.path.join(DATA, "kvm", "kvm-tsc.dat"), "db=" + data]
-    option = "db=" + os.path.join(place, "db.corrections")
-    assert "--corrections %s uses it" % option in convert("beside-dat", *pair)[1]
-    assert " uses it" not in convert("beside-dat-named", *pair, "--corrections", option)[1]
-    os.remove(os.path.join(place, "db.corrections"))
+    pair = ["host=" + os.path.join(DATA, "pairs", "mono-nosync.dat"), "db=" + data]
+    file = os.path.join(place, "db.corrections")
+    out, said = convert("beside-dat", *pair)
+    named, said_named = convert("beside-dat-named", *pair, "--corrections", "db=" + file)
+    assert "clock: corrections file, " + file in said and said.replace(out, named) == said_named, (said, said_named)
+    assert read(os.path.join(out, "db"))[0] == read(os.path.join(named, "db"))[0]
+    pair[0] = "host=" + os.path.join(DATA, "kvm", "kvm-tsc.dat")
+    assert file + " is not used" in convert("beside-dat-other", *pair)[1]
+    os.remove(file)
     # Another machine's are not, and what the user says goes first; one that cannot be read is no reason to go on without.
     assert "web.corrections" not in convert("beside-other", "db=" + source)[1]
     assert "offset given by hand" in convert("beside-by-hand", "web=" + source, "--offset", "web=5")[1]

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <tandem/clock_identity.h>
 #include <tandem/log.h>
 #include <tandem/status.h>
 #include <tandem/timeline.h>
@@ -118,6 +119,17 @@ enum tdm_status tdm_machines_put_aside_unopened(
 
 size_t tdm_machines_count(const struct tdm_machines *machines);
 const struct tdm_machine *tdm_machines_at(const struct tdm_machines *machines, size_t index);
+
+/**
+ * Holds corrections of a guest against its trace and its host's: identities and names of their clocks, and the shift in the
+ * guest's file, where it has one, from which they must be less than a second away.
+ *
+ * @param host  Where it is known; else NULL.
+ * @param why   Receives what differs, as tdm_clock_identity_fits() does.
+ */
+bool tdm_machine_corrections_fit(const struct tdm_timeline *timeline,
+	const struct tdm_trace_info *guest, const struct tdm_trace_info *host,
+	char why[TDM_MISFIT_BYTES]);
 
 /** A few words for a tie, e.g. "time shift in the file". Never NULL. */
 const char *tdm_tie_words(enum tdm_tie tie);
