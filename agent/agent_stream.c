@@ -96,6 +96,7 @@ static enum tdm_status send_opened(
 		.cpu_count = tdm_tap_cpu_count(session->tap),
 		.page_bytes = tdm_tap_page_bytes(session->tap),
 		.sealed = session->sealed,
+		.left_out = tdm_tap_left_out(session->tap),
 	};
 
 	while (facts.trace_id == 0) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/tap.h>
 
 /* One guest: what is recorded of it and how its clock is known. */
 struct member {
@@ -434,6 +435,26 @@ static void print_clock(const struct sync_outcome *outcome)
 	}
 }
 
+/* What of the wanted events the guest's agent does not record, and why: in the summary. */
+static void print_left_out(const struct member *member)
+{
+	static const char *const keys[] = { TDM_TAP_NOT_ALLOWED, TDM_TAP_PARTLY_ALLOWED,
+		TDM_TAP_NO_MATCH };
+	static const char *const reasons[] = { "not allowed by its agent",
+		"some of it not allowed by its agent", "no such event there" };
+	const struct tdm_buffer *const lines = record_guest_facts(member->pages).left_out;
+	char pattern[TDM_VALUE_MAX + 1];
+
+	for (size_t k = 0; lines && k < sizeof(keys) / sizeof(keys[0]); k++) {
+		for (unsigned int i = 0; tdm_record_find(
+			     (const char *)lines->bytes, lines->size, keys[k], i, pattern);
+			i++) {
+			printf("guest \"%s\": left out \"%s\": %s\n", member->spec->name, pattern,
+				reasons[k]);
+		}
+	}
+}
+
 /* A line on stderr for each thing that is not as it should be. */
 static bool tell_faults(
 	const struct record_guests *guests, const char *name, const struct member_result *result)
@@ -494,6 +515,9 @@ static bool finish_member(struct record_guests *guests, struct member *member, b
 			result.received_bytes / 1024);
 		print_clock(&result.clock);
 		printf("\n");
+		if (!member->is_tracecmd) {
+			print_left_out(member);
+		}
 	}
 	if (status != TDM_OK) {
 		fprintf(stderr, "tandem record: guest \"%s\": %s\n", name, err.text);

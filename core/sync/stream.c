@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/tap.h>
 
 enum {
 	DEFAULT_TIMEOUT_MS = 10000,
@@ -54,6 +55,29 @@ static enum tdm_status put_request(
 	failed |= tdm_record_add(open, TDM_STREAM_KEY_LIVE, request->live ? "1" : "0") != TDM_OK;
 	failed |= tdm_record_add(open, TDM_STREAM_KEY_PLAIN, request->plain ? "1" : "0") != TDM_OK;
 	return failed ? tdm_fail(err, TDM_ERR_NOMEM, "no memory for a request") : TDM_OK;
+}
+
+/* Keeps what the agent says of patterns that it does not record. */
+static enum tdm_status take_left_out(
+	struct tdm_stream *stream, const struct tdm_opened *opened, struct tdm_error *err)
+{
+	static const char *const keys[] = { TDM_TAP_NOT_ALLOWED, TDM_TAP_PARTLY_ALLOWED,
+		TDM_TAP_NO_MATCH };
+	char pattern[TDM_VALUE_MAX + 1];
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+		for (unsigned int i = 0; i < TDM_STREAM_MAX_EVENTS; i++) {
+			if (!tdm_record_find(
+				    opened->text, opened->text_bytes, keys[k], i, pattern)) {
+				break;
+			}
+			if (tdm_record_add(&stream->left_out, keys[k], pattern) != TDM_OK) {
+				return tdm_fail(err, TDM_ERR_NOMEM, "no memory for an answer");
+			}
+		}
+	}
+	stream->info.left_out = &stream->left_out;
+	return TDM_OK;
 }
 
 /* Reads the answer; every number is checked before it is used. */
@@ -112,6 +136,9 @@ struct tdm_stream *tdm_stream_create(const struct tdm_stream_options *options,
 	if (status == TDM_OK) {
 		status = take_answer(stream, &opened, err);
 	}
+	if (status == TDM_OK) {
+		status = take_left_out(stream, &opened, err);
+	}
 	tdm_buffer_release(&open);
 	if (status != TDM_OK) {
 		tdm_stream_destroy(stream);
@@ -124,6 +151,7 @@ void tdm_stream_destroy(struct tdm_stream *stream)
 {
 	if (stream) {
 		tdm_link_destroy(stream->link);
+		tdm_buffer_release(&stream->left_out);
 		free(stream);
 	}
 }
@@ -352,7 +380,9 @@ enum tdm_status tdm_stream_send_opened(struct tdm_link *link, const struct tdm_s
 			      add_number(&body, TDM_STREAM_KEY_CPUS, facts->cpu_count) &&
 			      add_number(&body, TDM_STREAM_KEY_PAGE, facts->page_bytes) &&
 			      add_number(&body, TDM_STREAM_KEY_SEALED, facts->sealed) &&
-			      tdm_record_add(&body, TDM_STREAM_KEY_TOKEN, token) == TDM_OK;
+			      tdm_record_add(&body, TDM_STREAM_KEY_TOKEN, token) == TDM_OK &&
+			      (!facts->left_out || tdm_buffer_append(&body, facts->left_out->bytes,
+							   facts->left_out->size) == TDM_OK);
 	const enum tdm_status status =
 		complete ? tdm_link_send(link, TDM_FRAME_OPENED, body.bytes, body.size,
 				   tdm_deadline_ns(timeout_ms), err)

@@ -15,6 +15,7 @@ struct tdm_stream {
 	struct tdm_link *link;
 	struct tdm_stream_facts info;
 	char token[TDM_VALUE_MAX + 1];
+	struct tdm_buffer left_out; /* lines of tdm_tap_left_out() */
 };
 
 #endif

@@ -9,7 +9,8 @@
 
 enum {
 	LIST_MAX_BYTES = 16 << 20,
-	PATTERN_MAX_BYTES = 256
+	PATTERN_MAX_BYTES = 256,
+	LEFT_OUT_MAX_BYTES = 32 << 10 /* it has to fit into a frame */
 };
 
 /* "sched:sched_switch" against "sched", "sched:*", "sched_sw*": a word without colon is a system or an event. */
@@ -128,6 +129,14 @@ static enum tdm_status tell_no_match(const char *pattern, const char *list, stru
 		tdm_nearest_text(&nearest));
 }
 
+/* Only what is said of it: nothing fails for want of memory. */
+static void note_left_out(struct tdm_tap *tap, const char *key, const char *pattern)
+{
+	if (tap->left_out.size < LEFT_OUT_MAX_BYTES) {
+		(void)tdm_buffer_printf(&tap->left_out, "%s %s\n", key, pattern);
+	}
+}
+
 /* Enables each event of the list "system:event\n..." that the pattern names. list is written to. */
 static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_options *options,
 	const struct tdm_tap_event *wanted, const char *list, struct tdm_error *err)
@@ -165,6 +174,7 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 			TDM_WARNING(tap->log,
 				"Some events of \"%s\" are not allowed here: count=%zu",
 				wanted->pattern, forbidden);
+			note_left_out(tap, TDM_TAP_PARTLY_ALLOWED, wanted->pattern);
 		}
 		if (refused) {
 			TDM_WARNING(tap->log,
@@ -179,10 +189,12 @@ static enum tdm_status enable_pattern(struct tdm_tap *tap, const struct tdm_tap_
 	if (options->may_miss && forbidden) {
 		TDM_WARNING(tap->log, "Left out, no event of it is allowed here: pattern=\"%s\"",
 			wanted->pattern);
+		note_left_out(tap, TDM_TAP_NOT_ALLOWED, wanted->pattern);
 		return TDM_END;
 	}
 	if (options->may_miss) {
 		TDM_INFO(tap->log, "No event here matches: pattern=\"%s\"", wanted->pattern);
+		note_left_out(tap, TDM_TAP_NO_MATCH, wanted->pattern);
 		return TDM_END;
 	}
 	if (forbidden) {

@@ -325,6 +325,7 @@ void tdm_tap_destroy(struct tdm_tap *tap)
 		free(tap->systems[i]);
 	}
 	free(tap->systems);
+	tdm_buffer_release(&tap->left_out);
 	free(tap);
 }
 
@@ -346,6 +347,11 @@ uint32_t tdm_tap_cpu_count(const struct tdm_tap *tap)
 uint32_t tdm_tap_page_bytes(const struct tdm_tap *tap)
 {
 	return tap->page_bytes;
+}
+
+const struct tdm_buffer *tdm_tap_left_out(const struct tdm_tap *tap)
+{
+	return &tap->left_out;
 }
 
 const char *tdm_tap_path(const struct tdm_tap *tap)

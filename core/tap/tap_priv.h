@@ -17,6 +17,7 @@ struct tdm_tap {
 	uint32_t long_bytes;
 	char **systems; /* with an enabled event; owned */
 	size_t system_count;
+	struct tdm_buffer left_out; /* lines of tdm_tap_left_out() */
 };
 
 /* Appends the content of ROOT/NAME (NAME may be NULL) to text, at most max_bytes. */

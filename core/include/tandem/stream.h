@@ -51,6 +51,8 @@ enum {
 #define TDM_STREAM_KEY_PAGE     "page-bytes"
 #define TDM_STREAM_KEY_SEALED   "sealed" /* 1 = pages are sealed */
 
+/* OPENED also has the lines of tdm_tap_left_out(): patterns that are not recorded, and why. */
+
 /* What to record there. */
 struct tdm_stream_event {
 	const char *pattern, *filter; /* filter NULL = none */
@@ -82,6 +84,8 @@ struct tdm_stream_facts {
 	uint32_t cpu_count;
 	uint32_t page_bytes;
 	bool sealed;
+	const struct tdm_buffer *
+		left_out; /* tdm_tap_left_out(); NULL = none. Owned by the stream or the server's tap */
 };
 
 /**

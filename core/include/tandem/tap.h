@@ -88,6 +88,18 @@ uint32_t tdm_tap_cpu_count(const struct tdm_tap *tap);
 /** Bytes of a ring-buffer sub-buffer ("page"). */
 uint32_t tdm_tap_page_bytes(const struct tdm_tap *tap);
 
+/* Keys of the lines of tdm_tap_left_out(). */
+#define TDM_TAP_NOT_ALLOWED    "not-allowed"    /* no event of the pattern is */
+#define TDM_TAP_PARTLY_ALLOWED "partly-allowed" /* some events of it are not */
+#define TDM_TAP_NO_MATCH       "no-match"       /* there is no such event */
+
+/**
+ * Which patterns are not recorded, or not wholly: lines "KEY PATTERN" for tdm_record_find().
+ *
+ * @return Owned by the tap; empty where all are recorded.
+ */
+const struct tdm_buffer *tdm_tap_left_out(const struct tdm_tap *tap);
+
 /** Path of the instance, for messages. */
 const char *tdm_tap_path(const struct tdm_tap *tap);
 
