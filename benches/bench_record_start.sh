@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 # From the start of the recorder to the start of its command, when host and guest record: a guest of 2 CPUs over TCP, both
 # emulated machines joined by a link. Beside trace-cmd in the same machines, with Nagle's algorithm off at both ends and as it
-# comes (bounded: longer is said as such). Then from this very machine to the guest. Ten minutes at most.
-# usage: bench_record_start.sh [ROUNDS]      environment: TANDEM_BUILD (default: build/main)      as root
+# comes (bounded: longer is said as such). Then from this very machine to the guest. Some six minutes, three of them trace-cmd's.
+# usage: bench_record_start.sh [ROUNDS [LIMIT_S]]      as root; LIMIT_S is how long trace-cmd as it comes is waited for
+# environment: TANDEM_BUILD (default: build/main)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export TANDEM_SOURCE=$PWD TANDEM_BUILD=${TANDEM_BUILD:-$PWD/build/main}
 . tests/sync/rig_lib.sh
 rounds=${1:-5}
-patched_limit=60 plain_limit=120
+ours_limit=30 patched_limit=60 plain_limit=${2:-180}
 
 printf 'between us\n' >"$work/secret"
 chmod 600 "$work/secret"
@@ -25,52 +26,67 @@ on_guest() { "$rig/run-guest" exec "$guest" "$@"; }
 on_guest 'tandem-agent-static --listen tcp:0.0.0.0:8990 --secret-file /etc/secret --allow "*:*" >/tmp/agent.log 2>&1 </dev/null &
 i=0; until grep -q Ready /tmp/agent.log; do usleep 50000; i=$((i + 1)); [ $i -lt 200 ] || exit 1; done'
 
-# measure LIMIT COMMAND...: seconds from here to there by the host's clock; "over" where it took longer than the limit.
+# What is recorded says when it starts; the last one ends the recorder too, whose end nobody waits for.
+on_host "cat >/tmp/first <<'END'
+#!/bin/sh
+cut -d' ' -f1 /proc/uptime >/tmp/began
+END
+{ cat /tmp/first; echo 'kill -9 \$PPID'; } >/tmp/only; chmod +x /tmp/first /tmp/only"
+
+# measure LIMIT_S COMMAND...: seconds from here to there by the host's clock, or "over" and why.
 measure() {
 	local limit=$1
 	shift
-	on_host "cd /tmp; rm -rf /tmp/rec*; a=\$(cut -d' ' -f1 /proc/uptime)
-timeout $limit $* cut -d' ' -f1 /proc/uptime >/tmp/out 2>/tmp/err || true
-b=\$(grep -x '[0-9.]*' /tmp/out | head -n 1)
-[ -n \"\$b\" ] && echo \"\$a \$b\" | awk '{ printf \"%.2f\\n\", \$2 - \$1 }' || { echo over; tail -n 2 /tmp/err; }"
+	on_host "cd /tmp; rm -rf /tmp/rec* /tmp/began; a=\$(cut -d' ' -f1 /proc/uptime)
+timeout -k 5 $limit $* >/tmp/out 2>&1 || true
+if [ -s /tmp/began ]; then echo \"\$a \$(cat /tmp/began)\" | awk '{ printf \"%.2f\\n\", \$2 - \$1 }'; else echo \"over: \$(tail -n 1 /tmp/out)\"; fi"
 }
-# agent ENVIRONMENT...: a fresh one of trace-cmd's: one that was left in a session serves nobody else.
+# agent ENVIRONMENT...: a fresh one of trace-cmd's: one that was left in a session serves nobody else; at a port of its own,
+# as it does not take one that was in use a moment ago.
+port=8230
 agent() {
+	port=$((port + 1))
 	on_guest "killall -9 trace-cmd 2>/dev/null; sleep 1
-env $* trace-cmd agent -N 10.0.9.1 -p 8230 >/tmp/tc.log 2>&1 </dev/null &
-sleep 2"
+env $* trace-cmd agent -N 10.0.9.1 -p $port >/tmp/tc.log 2>&1 </dev/null &
+i=0; until netstat -ltn | grep -q ':$port '; do usleep 100000; i=\$((i + 1)); [ \$i -lt 200 ] || exit 1; done" ||
+		die "trace-cmd's agent does not start: $(on_guest 'cat /tmp/tc.log')"
 }
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+median() { awk '/^[0-9.]+$/' "$@" | sort -n | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)] }'; }
+times() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.1f", b / a }'; }
+all() { tr '\n' ' ' <"$1"; }
 
-ours='tandem record --quiet -o /tmp/rec --no-kallsyms -e sched --secret-file /etc/secret --guest guest=tcp:10.0.9.2:8990 --'
-plain='trace-cmd record -o /tmp/rec.dat -e sched -A 10.0.9.2:8230 --name 10.0.9.2 -e sched'
-patched='LD_PRELOAD=/usr/lib/nodelay.so trace-cmd record -o /tmp/rec.dat -e sched -A 10.0.9.2:8230 --name 10.0.9.2 -e sched'
 for _ in $(seq "$rounds"); do
-	measure 60 "$ours" >>"$work/ours"
+	measure $ours_limit tandem record --quiet -o /tmp/rec --no-kallsyms -e sched --secret-file /etc/secret \
+		--guest guest=tcp:10.0.9.2:8990 -- /tmp/first >>"$work/ours"
 done
-a=$(median <"$work/ours")
-echo "tandem record:                     $a s from start to first event, all: $(tr '\n' ' ' <"$work/ours")"
+a=$(median "$work/ours")
+[ -n "$a" ] || die "tandem record: $(cat "$work/ours")"
+echo "tandem record:                     $a s from start to first event, all: $(all "$work/ours")"
 
 for _ in $(seq "$rounds"); do
 	rm -rf "$work/rec"
 	began=${EPOCHREALTIME/[.,]/}
-	"$TANDEM_BUILD/cli/tandem" record --quiet -o "$work/rec" --no-kallsyms -e sched --secret-file "$work/secret" \
-		--guest "guest=tcp:127.0.0.1:${fwd[8990]}" -- sh -c 'echo ${EPOCHREALTIME:-$(date +%s.%N)}' >"$work/there" 2>"$work/err" || true
+	timeout -k 5 $ours_limit "$TANDEM_BUILD/cli/tandem" record --quiet -o "$work/rec" --no-kallsyms -e sched --secret-file "$work/secret" \
+		--guest "guest=tcp:127.0.0.1:${fwd[8990]}" -- bash -c 'echo ${EPOCHREALTIME/,/.}' >"$work/there" 2>"$work/err" </dev/null ||
+		cat "$work/err" >&2
 	awk -v began="$began" 'NR == 1 { printf "%.3f\n", $1 - began / 1e6 }' "$work/there" >>"$work/near"
 done
-
-echo "tandem record on this machine, the emulated guest over a forwarded port: $(median <"$work/near") s; bar 0.5 s"
+near=$(median "$work/near")
+echo "tandem record on this machine, the emulated guest over a forwarded port: ${near:-none} s; bar 0.5 s; all: $(all "$work/near")"
 
 for _ in 1 2 3; do
 	agent LD_PRELOAD=/usr/lib/nodelay.so
-	measure $patched_limit "env $patched" >>"$work/patched"
+	measure $patched_limit env LD_PRELOAD=/usr/lib/nodelay.so trace-cmd record -o /tmp/rec.dat -e sched \
+		-A "10.0.9.2:$port" --name 10.0.9.2 -e sched /tmp/first >>"$work/patched"
 done
-b=$(grep -x '[0-9.]*' "$work/patched" | median)
-echo "trace-cmd, Nagle off at both ends: ${b:-none} s, x $(awk -v a="$a" -v b="${b:-$patched_limit}" 'BEGIN { printf "%.1f", b / a }') of ours; all: $(tr '\n' ' ' <"$work/patched")"
+b=$(median "$work/patched")
+echo "trace-cmd, Nagle off at both ends: ${b:-over $patched_limit} s, x $(times "$a" "${b:-$patched_limit}") of ours; all: $(all "$work/patched")"
+
 agent
-measure $plain_limit "$plain" >"$work/plain"
-read -r c <"$work/plain"
-case $c in
-over) echo "trace-cmd as it comes:             over $plain_limit s, x more than $(awk -v a="$a" -v b="$plain_limit" 'BEGIN { printf "%.0f", b / a }') of ours" ;;
-*) echo "trace-cmd as it comes:             $c s, x $(awk -v a="$a" -v b="$c" 'BEGIN { printf "%.1f", b / a }') of ours" ;;
-esac
+measure "$plain_limit" trace-cmd record -o /tmp/rec.dat -e sched -A "10.0.9.2:$port" --name 10.0.9.2 -e sched /tmp/only >"$work/plain"
+c=$(median "$work/plain")
+if [ -n "$c" ]; then
+	echo "trace-cmd as it comes:             $c s, x $(times "$a" "$c") of ours"
+else
+	echo "trace-cmd as it comes:             over $plain_limit s, x more than $(times "$a" "$plain_limit") of ours; $(all "$work/plain")"
+fi
