@@ -5,6 +5,7 @@
 #include "options.h"
 #include <ctf_check.h>
 #include <ctf_list.h>
+#include <ctf_views.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ static const char help[] =
 	"and the events that tie them are checked too.\n"
 	"\n"
 	"One line for each finding: \"error\" where the trace is not, or not wholly, read; \"warning\" where a view lacks\n"
-	"something. Exit status 0 without errors, 1 with.\n"
+	"something; then one for each view: it works, or lacks which events. Exit status 0 without errors, 1 with.\n"
 	"\n"
 	"  -q, --quiet    errors only\n"
 	"  -h, --help     this text\n"
@@ -45,6 +46,13 @@ static void print_checked(const struct tdm_ctf_checked *checked, bool quiet)
 			checked->path, checked->event_count, checked->packet_count,
 			checked->file_count, checked->discarded, checked->error_count, warnings);
 	}
+}
+
+static void print_view(void *user, const char *view, const char *lacks)
+{
+	const struct tdm_ctf_checked *const checked = user;
+
+	printf("%s: view: %s: %s%s\n", checked->path, view, *lacks ? "lacks " : "works", lacks);
 }
 
 /* The traces below each path; a path that has none stays itself, and its check says so. */
@@ -84,7 +92,12 @@ static int check_all(struct cli_command *command, char **paths, size_t path_coun
 		if (status == TDM_OK) {
 			print_checked(&checked[i], command->quiet);
 		}
+		if (status == TDM_OK && !command->quiet) {
+			tdm_ctf_views(checked, count, i, print_view, &checked[i]);
+		}
 		errors += checked[i].error_count;
+	}
+	for (size_t i = 0; checked && i < count; i++) {
 		tdm_ctf_checked_release(&checked[i]);
 	}
 	free(checked);

@@ -136,6 +136,7 @@ enum tdm_status tdm_ctf_check(const char *path, struct tdm_ctf_checked *checked)
 	}
 	for (size_t i = 0; trace.streams && i < trace.metadata.stream_count; i++) {
 		free(trace.streams[i].by_id);
+		free(trace.streams[i].was_met);
 	}
 	free(trace.streams);
 	tsdl_release(&trace.metadata);

@@ -29,6 +29,8 @@ struct tdm_ctf_checked {
 	char *path; /* owned, as are the rest */
 	char *hostname, *clock_uuid;
 	bool is_readable, is_kernel, has_kvm, has_state_dump, has_sched_switch;
+	bool has_lttng_names; /* the layout that Trace Compass calls LTTng 2.9 */
+	uint64_t seen;        /* events that views ask for: tdm_ctf_views_event() */
 	int64_t clock_offset_ns;
 	uint64_t file_count, packet_count, event_count, discarded;
 	int64_t first_kvm_ns; /* of the first KVM entry or exit */

@@ -118,6 +118,7 @@ static enum tdm_status check_env(struct ctf_trace_check *trace)
 	}
 	trace->is_lttng = tracer && tracer->text && strcmp(tracer->text, "lttng-modules") == 0 &&
 			  major && minor && major->number >= 2 && minor->number >= 9;
+	checked->has_lttng_names = trace->is_lttng;
 	if (status == TDM_OK && tracer && tracer->text && !trace->is_lttng &&
 		strcmp(tracer->text, "perf") != 0) {
 		status = tdm_ctf_finding_add(checked, false,
@@ -283,6 +284,15 @@ static enum tdm_status sort_events(struct ctf_trace_check *trace)
 			memset(grown + stream->by_id_count, 0,
 				(room - stream->by_id_count) * sizeof(*grown));
 			stream->by_id = grown;
+
+			bool *const met = realloc(stream->was_met, room * sizeof(*met));
+
+			if (!met) {
+				return TDM_ERR_NOMEM;
+			}
+			memset(met + stream->by_id_count, 0,
+				(room - stream->by_id_count) * sizeof(*met));
+			stream->was_met = met;
 			stream->by_id_count = room;
 		}
 		if (stream->by_id[event->id]) {

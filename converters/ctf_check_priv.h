@@ -27,6 +27,7 @@ struct ctf_packet_place {
 struct ctf_stream_events {
 	const struct tsdl_stream *stream;
 	const struct tsdl_event **by_id; /* by_id_count entries */
+	bool *was_met;                   /* likewise: an event of the class was */
 	size_t by_id_count;
 };
 

@@ -4,6 +4,7 @@
  */
 #include "ctf_check_priv.h"
 #include "ctf_packet.h"
+#include "ctf_views.h"
 #include "ctf_walk.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -205,6 +206,10 @@ static bool check_event(struct look *look, struct ctf_walk *walk,
 	}
 	look->has_last = true;
 	look->last_time = walk->clock;
+	if (!stream->was_met[id]) {
+		stream->was_met[id] = true;
+		look->trace->checked->seen |= tdm_ctf_views_event(event->name ? event->name : "");
+	}
 	note_event(look, walk, event);
 	return true;
 }

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-from convert_case import TANDEM, check_ctf, convert, events, main, run
+from convert_case import SOURCE, TANDEM, check_ctf, convert, events, main, run
 
 DATA = sys.argv[1]
 HOST = os.path.join(DATA, "kvm", "kvm-tsc.dat")
@@ -84,6 +84,40 @@ def a_folder_of_traces_is_checked_as_a_trace_is(directory):
     assert "none/metadata" in check_ctf(directory + "/none", code=1)
 
 
+def each_view_is_told_to_work_or_what_it_lacks(directory):
+    def views(*dirs, **more):
+        found = {}
+        for line in check_ctf(*dirs, **more).splitlines():
+            if ": view: " in line:
+                trace, rest = line.split(": view: ")
+                found.setdefault(os.path.basename(trace), {}).__setitem__(*rest.rsplit(": ", 1))
+        return found
+
+    fused, exits = "Virtual CPU, fused virtual machine view", "KVM exits"
+    convert(directory + "/out", HOST, GUEST)
+    said = views(directory + "/out")
+    assert said["host"]["Control Flow, Resources, CPU usage"] == said["guest"][fused] == said["host"][exits] == "works", said
+    assert said["host"]["system call latency"] == "lacks syscall_entry_*, syscall_exit_*", said
+    assert "irq_softirq_entry" in said["host"]["interrupts"] and said["guest"]["interrupts"] == "works", said
+    assert fused not in said["host"] and exits not in said["guest"], said
+    # The guest alone; a part of the host beside it; neither with what is made up.
+    assert views(directory + "/out/guest")["guest"][fused].count("(host)") == 4
+    assert fused not in views(directory + "/out/host")["host"]
+    convert(directory + "/part", HOST, GUEST, "--events", "sched_*", "--no-synthetic")
+    said = views(directory + "/part")
+    assert "vmsync_gh_guest" in views(directory + "/part/guest", directory + "/out/host")["guest"][fused], said
+    assert fused not in said["guest"] and said["host"][exits] == "lacks kvm_x86_entry, kvm_x86_exit", said
+    assert "lacks irq_handler_entry" in said["guest"]["interrupts"], said
+    assert not run(TANDEM, "check-ctf", "-q", directory + "/out").out
+    # A documented table is the same.
+    with open(os.path.join(SOURCE, "docs", "trace-compass.md"), encoding="utf-8") as page:
+        table = page.read().split("## What each view needs")[1].split("## ")[0]
+    for view, lacks in views(directory + "/part")["host"].items():
+        row = [line for line in table.splitlines() if line.startswith("| %s |" % view)]
+        assert len(row) == 1 and (lacks == "works" or all("`%s`" % event in row[0] for event in
+                                                          lacks[6:].replace(" or ", ", ").split(", "))), (view, lacks, row)
+
+
 def an_output_that_takes_nothing_is_no_success(directory):
     for command, code in ((["info", HOST], 1), (["info", "--json", HOST], 1), (["view", HOST], 1),
                           (["convert", "-o", directory + "/out", HOST], 3), (["check-ctf", directory + "/out"], 1)):
@@ -105,7 +139,7 @@ def closed_streams_get_no_file_of_ours(directory):
     assert len(events(directory + "/out/guest")) >= 1981
 
 
-main([times_beyond_63_bits_leave_an_output_that_is_read,
+main([each_view_is_told_to_work_or_what_it_lacks, times_beyond_63_bits_leave_an_output_that_is_read,
       a_clock_frequency_that_overflows_leaves_an_output_that_is_read,
       a_selection_of_nothing_leaves_an_output_that_is_read, traces_that_were_written_stay_where_another_fails,
       metadata_that_declare_nothing_are_refused,
