@@ -363,6 +363,9 @@ static void leave_record(struct tdm_thread *thread, struct tdm_frame *frame)
 	const bool cancel = cancel_off();
 
 	thread->inside_sp = (uint64_t)(uintptr_t)frame;
+	if (tdm_process.complete) {
+		tdm_dispatch_give_back(frame);
+	}
 	if (is_on(row->exit_state)) {
 		TDM_COUNT(exits);
 		record_exit(row, frame);

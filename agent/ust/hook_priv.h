@@ -58,6 +58,9 @@ struct tdm_process {
 
 extern struct tdm_process tdm_process __attribute__((visibility("hidden")));
 
+/* Of Linux 5.11; the headers may be older. */
+#define TDM_NR_EPOLL_PWAIT2 441
+
 #define TDM_HIDDEN __attribute__((visibility("hidden")))
 
 /* What the first hook leaves in the frame's scratch for the second. */
@@ -148,6 +151,8 @@ TDM_HIDDEN void tdm_dispatch_pause(void);
 TDM_HIDDEN void tdm_dispatch_resume(void);
 /* Looks at calls that would take the mode away from us. True: ret is set, do not call. */
 TDM_HIDDEN bool tdm_dispatch_guard(struct tdm_frame *frame);
+/* After the call: the program gets its registers as they were. */
+TDM_HIDDEN void tdm_dispatch_give_back(struct tdm_frame *frame);
 
 /* say.c */
 TDM_HIDDEN void tdm_say(const char *what, const char *about, const char *why);

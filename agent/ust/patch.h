@@ -40,6 +40,9 @@ struct tdm_frame {
 	uint64_t flags; /* as lahf and seto leave them */
 	uint64_t scratch;
 	const void *row; /* the first hook's, for the others */
+	/* A set of signals that goes to the kernel in place of the program's, and the argument that pointed there. */
+	uint64_t sent[4];
+	uint64_t kept;
 };
 
 /* What the first hook decides. */
@@ -111,6 +114,8 @@ void tdm_patch_set_hooks(const struct tdm_patch_hooks *hooks);
  * @return The site, kept for ever and shared by all calls with this @p back; NULL when memory ends.
  */
 const struct tdm_site *tdm_patch_site_for(uint64_t back);
+/* In a forked child: another thread of the parent's may have been in the above. */
+void tdm_patch_forked(void);
 
 /* Where the syscall instructions of the trampolines lie. */
 void tdm_patch_text_range(uint64_t *start, uint64_t *length_bytes);

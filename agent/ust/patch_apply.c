@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -422,9 +423,13 @@ static atomic_flag late_busy = ATOMIC_FLAG_INIT;
 
 const struct tdm_site *tdm_patch_site_for(uint64_t back)
 {
+	const uint64_t all = UINT64_MAX;
+	uint64_t before = 0;
 	const struct tdm_site *found = NULL;
 
-	/* Signals of this thread cannot come here twice: the caller is a handler that masks them. */
+	/* A handler of this thread that came here too would wait for ever. */
+	tdm_patch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)(intptr_t)&all,
+		(long)(intptr_t)&before, sizeof(all), 0, 0);
 	while (atomic_flag_test_and_set_explicit(&late_busy, memory_order_acquire)) {
 		call3(SYS_sched_yield, 0, 0, 0);
 	}
@@ -464,5 +469,12 @@ const struct tdm_site *tdm_patch_site_for(uint64_t back)
 		}
 	}
 	atomic_flag_clear_explicit(&late_busy, memory_order_release);
+	tdm_patch_syscall(
+		SYS_rt_sigprocmask, SIG_SETMASK, (long)(intptr_t)&before, 0, sizeof(before), 0, 0);
 	return found;
+}
+
+void tdm_patch_forked(void)
+{
+	atomic_flag_clear_explicit(&late_busy, memory_order_release);
 }

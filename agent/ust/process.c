@@ -129,6 +129,7 @@ void tdm_process_fork_child(void)
 
 	thread->excluded_depth++;
 	know_ourselves();
+	tdm_patch_forked();
 	tdm_sends_forget();
 	atomic_store(&tdm_process.excluded_starting, 0);
 	tdm_counts_restart(thread->slot);

@@ -103,6 +103,7 @@ __attribute__((constructor)) static void start(void)
 	struct tdm_thread *thread = &tdm_thread;
 	const struct tdm_patch_report *report = &tdm_patch_report;
 	const char *wanted = getenv("TANDEM_SYSCALLS_COMPLETE");
+	const bool is_complete = wanted && *wanted == '1';
 	const int saved_errno = errno;
 	const struct tdm_provider *provider;
 
@@ -133,12 +134,12 @@ __attribute__((constructor)) static void start(void)
 	tdm_process_install();
 	thread->slot = tdm_counts_take();
 	provider->init_thread();
-	tdm_process_begin(wanted ? "complete" : "patch");
+	tdm_process_begin(is_complete ? "complete" : "patch");
 	tdm_process_vtid_find();
 	tdm_waiting_replay();
 	thread->state = TDM_THREAD_READY;
 	thread->excluded_depth--;
-	if (wanted && *wanted == '1') {
+	if (is_complete) {
 		start_complete();
 	}
 	errno = saved_errno;

@@ -31,7 +31,7 @@
 #define F_SP	80
 #define F_BP	88
 #define F_FLAGS	96
-#define F_SIZE	120
+#define F_SIZE	160
 #define RED_ZONE 128
 /* From rbp to the program's stack pointer. */
 #define ABOVE	(F_SIZE + RED_ZONE)

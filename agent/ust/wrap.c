@@ -93,7 +93,7 @@ static void note_entry(long nr, const long *args)
 		}
 		TDM_COUNT(entries);
 		row->entry(&call);
-	} else {
+	} else if (!*(volatile const int *)row->exit_state) {
 		TDM_COUNT(not_chosen);
 	}
 	tdm_thread.inside_sp = 0;
@@ -366,7 +366,15 @@ __attribute__((visibility("default"))) int pthread_create(
 	}
 	*start = (struct start){ routine, arg };
 	atomic_fetch_add(&tdm_process.excluded_starting, 1);
-	return real_pthread_create(thread, attr, start_excluded, start);
+
+	const int error = real_pthread_create(thread, attr, start_excluded, start);
+
+	if (error) {
+		/* Else no thread of the program would ever be recorded again. */
+		atomic_fetch_sub(&tdm_process.excluded_starting, 1);
+		free(start);
+	}
+	return error;
 }
 
 __attribute__((constructor)) static void start(void)

@@ -17,7 +17,7 @@ mkdir -p "$stage/cli" "$stage/agent/ust" "$stage/sessions" "$work/home"
 cp "$TANDEM_BUILD/cli/tandem" "$stage/cli/"
 cp "$TANDEM_BUILD"/agent/ust/libtandem-*.so "$stage/agent/ust/"
 cp "$TANDEM_SOURCE"/sessions/*.lttng "$stage/sessions/"
-cp "$TANDEM_BUILD"/tests/syscalls/{workload,registers,vectors,no_exec} "$work/"
+cp "$TANDEM_BUILD"/tests/syscalls/{workload,registers,vectors,no_exec,masks} "$work/"
 tandem=$stage/cli/tandem
 chmod -R a+rX "$work"
 

@@ -49,6 +49,11 @@ record "$trace" "$work/blocked"
 [ "$status" = 4 ] && grep -qx alive "$work/out" || fail "complete mode, all signals blocked in a handler: status $status: $(cat "$work/err")"
 "$here/counts" "$trace" >"$work/counts"
 grep -qx 'getppid 3' "$work/counts" || fail "complete mode, all signals blocked in a handler: $(cat "$work/counts")"
+for options in --complete ""; do
+	record "$trace" "$work/masks"
+	[ "$status" = 0 ] || fail "waiting under a mask${options:+, $options}: status $status: $(cat "$work/out" "$work/err")"
+	nothing_lost
+done
 echo "complete mode: inline assembly seen; own SIGSYS handler, threads, spawn, restarts work"
 
 options="--mode wrap"
