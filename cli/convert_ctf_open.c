@@ -70,7 +70,7 @@ enum tdm_status convert_ctf_metadata(const char *trace, struct tdm_buffer *text,
 	}
 	fclose(file);
 	if (status == TDM_OK) {
-		status = tdm_ctf_metadata_text(path, bytes.bytes, bytes.size, text, err);
+		status = tsdl_text(path, bytes.bytes, bytes.size, text, err);
 	}
 	if (status == TDM_OK) {
 		status = tsdl_parse(

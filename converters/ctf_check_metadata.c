@@ -311,26 +311,6 @@ static enum tdm_status sort_events(struct ctf_trace_check *trace)
 	return TDM_OK;
 }
 
-static void parse_uuid(struct ctf_trace_check *trace)
-{
-	const char *at = trace->metadata.uuid;
-	size_t digits = 0;
-
-	memset(trace->uuid, 0, sizeof(trace->uuid));
-	for (; at && *at && digits < 32; at++) {
-		const char byte = (char)(*at | 0x20);
-		const int value = byte >= '0' && byte <= '9'   ? byte - '0'
-				  : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10
-							       : -1;
-
-		if (value >= 0 && *at != '-') {
-			trace->uuid[digits / 2] = (uint8_t)(trace->uuid[digits / 2] << 4 | value);
-			digits++;
-		}
-	}
-	trace->has_uuid = digits == 32;
-}
-
 enum tdm_status ctf_check_metadata(struct ctf_trace_check *trace)
 {
 	const struct tsdl_metadata *const metadata = &trace->metadata;
@@ -346,7 +326,7 @@ enum tdm_status ctf_check_metadata(struct ctf_trace_check *trace)
 			"the trace says CTF %" PRIu64 ".%" PRIu64 ", wanted 1.8", metadata->major,
 			metadata->minor);
 	}
-	parse_uuid(trace);
+	trace->has_uuid = tsdl_get_uuid(metadata, trace->uuid);
 	if (status == TDM_OK) {
 		status = check_clock(trace);
 	}

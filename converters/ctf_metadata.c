@@ -117,6 +117,8 @@ static enum tdm_status put_members(
 
 static enum tdm_status put_clock(struct tdm_buffer *out, const struct tdm_ctf_trace *trace)
 {
+	const struct tdm_ctf_offset offset =
+		tdm_ctf_split_offset(trace->clock_offset_ns, trace->clock_bias_ns);
 	char uuid[37];
 	enum tdm_status status;
 
@@ -132,20 +134,11 @@ static enum tdm_status put_clock(struct tdm_buffer *out, const struct tdm_ctf_tr
 		return status;
 	}
 	status = tdm_buffer_printf(out, ";\n\tfreq = 1000000000;\n");
-	if (status == TDM_OK && trace->clock_offset_ns >= 0 &&
-		(uint64_t)trace->clock_offset_ns >= trace->clock_bias_ns) {
-		status = tdm_buffer_printf(out, "\toffset = %" PRId64 ";\n",
-			trace->clock_offset_ns - (int64_t)trace->clock_bias_ns);
-	} else if (status == TDM_OK) {
-		/* Below zero: babeltrace2 takes no negative offset but in seconds. */
-		int64_t seconds = trace->clock_offset_ns / 1000000000;
-		int64_t rest = trace->clock_offset_ns % 1000000000;
-
-		seconds -= rest < 0;
-		rest += rest < 0 ? 1000000000 : 0;
-		status = tdm_buffer_printf(out,
-			"\toffset_s = %" PRId64 ";\n\toffset = %" PRId64 ";\n",
-			seconds - (int64_t)(trace->clock_bias_ns / 1000000000), rest);
+	if (status == TDM_OK && offset.seconds) {
+		status = tdm_buffer_printf(out, "\toffset_s = %" PRId64 ";\n", offset.seconds);
+	}
+	if (status == TDM_OK) {
+		status = tdm_buffer_printf(out, "\toffset = %" PRId64 ";\n", offset.rest_ns);
 	}
 	return status == TDM_OK ? tdm_buffer_printf(out, "\tabsolute = true;\n};\n\n") : status;
 }

@@ -12,6 +12,26 @@
 #include <tandem/buffer.h>
 #include <tandem/names.h>
 
+/* An offset as a clock's block tells it: babeltrace2 takes no negative one but in seconds. */
+struct tdm_ctf_offset {
+	int64_t seconds,
+		rest_ns; /* "offset_s" and "offset" of a clock of 1 GHz; rest_ns is never negative */
+};
+
+/** The offset @p offset_ns less @p bias_ns, which is in whole seconds. */
+static inline struct tdm_ctf_offset tdm_ctf_split_offset(int64_t offset_ns, uint64_t bias_ns)
+{
+	const int64_t rest_ns = offset_ns % 1000000000;
+
+	if (offset_ns >= 0 && (uint64_t)offset_ns >= bias_ns) {
+		return (struct tdm_ctf_offset){ 0, offset_ns - (int64_t)bias_ns };
+	}
+	return (struct tdm_ctf_offset){
+		.seconds = offset_ns / 1000000000 - (rest_ns < 0) - (int64_t)(bias_ns / 1000000000),
+		.rest_ns = rest_ns + (rest_ns < 0 ? 1000000000 : 0),
+	};
+}
+
 /* One environment entry. */
 struct tdm_ctf_env {
 	const char *name; /* a C identifier */

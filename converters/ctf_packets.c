@@ -24,26 +24,6 @@ static const char *const word_names[] = {
 
 /* ---- a trace ---- */
 
-static void parse_uuid(const char *text, struct tdm_ctf_reading *reading)
-{
-	size_t digits = 0;
-
-	for (; text && *text && digits < 32; text++) {
-		const char byte = (char)(*text | 0x20);
-		const int value = byte >= '0' && byte <= '9'   ? byte - '0'
-				  : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10
-							       : -1;
-
-		if (value >= 0 && *text != '-') {
-			uint8_t *const at = &reading->uuid[digits / 2];
-
-			*at = (uint8_t)(*at << 4 | value);
-			digits++;
-		}
-	}
-	reading->has_uuid = digits == 32;
-}
-
 static uint64_t last_value(const struct tsdl_clock *clock)
 {
 	const __int128 second_ns = 1000000000;
@@ -65,7 +45,7 @@ enum tdm_status tdm_ctf_reading_begin(
 	enum tdm_status status = TDM_OK;
 
 	*reading = (struct tdm_ctf_reading){ .metadata = metadata };
-	parse_uuid(metadata->uuid, reading);
+	reading->has_uuid = tsdl_get_uuid(metadata, reading->uuid);
 	reading->last_value = last_value(metadata->clock_count ? &metadata->clocks[0] : NULL);
 	reading->events = calloc(metadata->stream_count + 1, sizeof(*reading->events));
 	if (!reading->events) {
@@ -252,44 +232,54 @@ static const char *read_head(struct ctf_look *look, uint64_t offset, struct tdm_
 
 /* ---- where the next packet is ---- */
 
+/* The first good header among the magic numbers in a piece of the file that begins at @p from; the file's end without one. */
+static uint64_t search_piece(struct ctf_look *look, uint64_t from, const uint8_t *piece,
+	size_t size, const uint8_t magic[4])
+{
+	const uint8_t *const end = piece + size;
+	const uint8_t *at = piece;
+
+	while ((at = memmem(at, (size_t)(end - at), magic, 4))) {
+		struct tdm_ctf_packet packet;
+		const struct tdm_ctf_events *events = NULL;
+		const uint64_t offset = from + (uint64_t)(at - piece);
+
+		if (!read_head(look, offset, &packet, false, &events)) {
+			return offset;
+		}
+		at++;
+	}
+	return look->file->size_bytes;
+}
+
 /* Offset of the next packet whose header is good, at or behind @p from; the file's end where there is none to be known. */
 static uint64_t search(struct ctf_look *look, uint64_t from)
 {
 	const struct tsdl_type *const header = look->reading->metadata->packet_header;
 	const bool has_magic =
 		header && header->field_count && strcmp(header->fields[0].name, "magic") == 0;
-	uint8_t magic[4];
+	/* Its own: each header that is looked at takes the place of the one before in look->bytes. */
+	uint8_t *const piece = has_magic ? malloc(SEARCH_BYTES) : NULL;
 	uint64_t found = look->file->size_bytes;
+	uint8_t magic[4];
 
 	for (size_t i = 0; i < sizeof(magic); i++) {
 		const size_t shift = look->reading->metadata->is_big_endian ? 3 - i : i;
 
 		magic[i] = (uint8_t)(TDM_CTF_MAGIC >> (8 * shift));
 	}
-	while (has_magic && from < look->file->size_bytes) {
-		const uint8_t *at;
-		struct tdm_ctf_packet packet;
-		const struct tdm_ctf_events *events = NULL;
+	while (piece && found == look->file->size_bytes && from + 4 <= look->file->size_bytes) {
+		size_t got = 0;
 
-		if (!ctf_look_load(look, from, SEARCH_BYTES)) {
+		if (tdm_input_file_read(look->file, from, piece, SEARCH_BYTES, &got, NULL) !=
+				TDM_OK ||
+			got < sizeof(magic)) {
 			break;
 		}
-		at = memmem(look->bytes, look->got, magic, sizeof(magic));
-		if (!at) {
-			/* The magic number may lie across the edge. */
-			from += look->got > 3 ? look->got - 3 : look->got;
-			if (from + 4 > look->file->size_bytes) {
-				break;
-			}
-			continue;
-		}
-		from += (uint64_t)(at - look->bytes);
-		if (!read_head(look, from, &packet, false, &events)) {
-			found = from;
-			break;
-		}
-		from++;
+		found = search_piece(look, from, piece, got, magic);
+		from += got - 3; /* the magic number may lie across the edge */
 	}
+	free(piece);
 	return found;
 }
 

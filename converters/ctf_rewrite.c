@@ -6,46 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <tandem/cursor.h>
-
-enum {
-	PACKET_HEADER_BYTES = 37,
-	PACKET_MAGIC = 0x75d11d57
-};
 
 static const char signature[] = "/* CTF 1.8";
-
-enum tdm_status tdm_ctf_metadata_text(const char *path, const uint8_t *bytes, size_t size,
-	struct tdm_buffer *text, struct tdm_error *err)
-{
-	const bool is_little = size >= 4 && tdm_load_u32(bytes, false) == PACKET_MAGIC;
-	const bool is_big = size >= 4 && tdm_load_u32(bytes, true) == PACKET_MAGIC;
-	size_t at = 0;
-
-	if (!is_little && !is_big) {
-		return tdm_buffer_append(text, bytes, strnlen((const char *)bytes, size)) == TDM_OK
-			       ? TDM_OK
-			       : tdm_fail(err, TDM_ERR_NOMEM, "%s: no memory", path);
-	}
-	while (size - at >= PACKET_HEADER_BYTES) {
-		const uint32_t content = tdm_load_u32(bytes + at + 24, is_big) / 8;
-		const uint32_t whole = tdm_load_u32(bytes + at + 28, is_big) / 8;
-
-		if (tdm_load_u32(bytes + at, is_big) != PACKET_MAGIC ||
-			content < PACKET_HEADER_BYTES || whole < content || whole > size - at) {
-			return tdm_fail(err, TDM_ERR_FORMAT,
-				"%s at 0x%zx: a metadata packet of %" PRIu32 " bytes, %" PRIu32
-				" of them used, %zu left",
-				path, at, whole, content, size - at);
-		}
-		if (tdm_buffer_append(text, bytes + at + PACKET_HEADER_BYTES,
-			    content - PACKET_HEADER_BYTES) != TDM_OK) {
-			return tdm_fail(err, TDM_ERR_NOMEM, "%s: no memory", path);
-		}
-		at += whole;
-	}
-	return TDM_OK;
-}
 
 /* One word, string, comment, run of blanks, or any other single byte. */
 struct word {
@@ -113,8 +75,9 @@ struct rewriter {
 	unsigned int depth;
 	struct word key;   /* the word before "=", inside the block */
 	bool awaits_value; /* "=" was seen */
+	bool skips_value; /* a new value was put: the rest of the old one ("-" and a number are two words) goes */
 	bool in_packet_context;
-	bool has_offset, has_absolute, has_clock;
+	bool has_offset, has_seconds, has_absolute, has_clock;
 	bool skips_clock;       /* inside a clock that is left out */
 	struct word clock_name; /* of the first clock, without quotes */
 	uint64_t
@@ -144,6 +107,7 @@ static enum block block_of(struct word word)
 static bool put_value(struct rewriter *re, struct word old)
 {
 	const struct tdm_ctf_changes *changes = re->changes;
+	const struct tdm_ctf_offset offset = tdm_ctf_split_offset(changes->clock_offset_ns, 0);
 	char number[32];
 
 	if (re->block == BLOCK_CLOCK && word_is(re->key, "uuid") && changes->clock_uuid) {
@@ -153,13 +117,15 @@ static bool put_value(struct rewriter *re, struct word old)
 		return true;
 	}
 	if (re->block == BLOCK_CLOCK && changes->sets_offset && word_is(re->key, "offset")) {
-		snprintf(number, sizeof(number), "%" PRId64, changes->clock_offset_ns);
+		snprintf(number, sizeof(number), "%" PRId64, offset.rest_ns);
 		put_text(re, number);
 		re->has_offset = true;
 		return true;
 	}
 	if (re->block == BLOCK_CLOCK && changes->sets_offset && word_is(re->key, "offset_s")) {
-		put_text(re, "0");
+		snprintf(number, sizeof(number), "%" PRId64, offset.seconds);
+		put_text(re, number);
+		re->has_seconds = true;
 		return true;
 	}
 	if (re->block == BLOCK_CLOCK && changes->makes_absolute && word_is(re->key, "absolute")) {
@@ -245,12 +211,17 @@ static void put_env(struct rewriter *re)
 static void close_block(struct rewriter *re)
 {
 	if (re->block == BLOCK_CLOCK) {
+		const struct tdm_ctf_offset offset =
+			tdm_ctf_split_offset(re->changes->clock_offset_ns, 0);
 		char line[64];
 
 		re->has_clock = true;
 		if (re->changes->sets_offset && !re->has_offset) {
-			snprintf(line, sizeof(line), "\toffset = %" PRId64 ";\n",
-				re->changes->clock_offset_ns);
+			snprintf(line, sizeof(line), "\toffset = %" PRId64 ";\n", offset.rest_ns);
+			put_text(re, line);
+		}
+		if (re->changes->sets_offset && !re->has_seconds && offset.seconds) {
+			snprintf(line, sizeof(line), "\toffset_s = %" PRId64 ";\n", offset.seconds);
 			put_text(re, line);
 		}
 		if (re->changes->makes_absolute && !re->has_absolute) {
@@ -299,10 +270,12 @@ static void take_word(struct rewriter *re, struct word word, enum block *named)
 		if (re->depth++ == 0) {
 			re->block = *named;
 			re->has_offset = false;
+			re->has_seconds = false;
 			re->has_absolute = false;
 			re->in_packet_context = false;
 		}
 	} else if (byte == '}') {
+		re->skips_value = false;
 		if (re->depth == 1) {
 			close_block(re);
 		}
@@ -312,6 +285,10 @@ static void take_word(struct rewriter *re, struct word word, enum block *named)
 		}
 	} else if (byte == ';') {
 		re->awaits_value = false;
+		re->skips_value = false;
+	}
+	if (re->skips_value) {
+		return;
 	}
 	if (re->depth == 0) {
 		*named = is_word_byte(byte) ? block_of(word) : BLOCK_NONE;
@@ -324,6 +301,7 @@ static void take_word(struct rewriter *re, struct word word, enum block *named)
 		re->awaits_value = false;
 		note_clock_name(re, word);
 		if (put_value(re, word)) {
+			re->skips_value = true;
 			return;
 		}
 	} else if (re->depth == 1 && is_word_byte(byte)) {

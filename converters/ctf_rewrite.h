@@ -23,14 +23,6 @@ struct tdm_ctf_changes {
 };
 
 /**
- * The text of a metadata file, which may be in packets.
- * @param text  Receives it, appended.
- * @retval TDM_ERR_FORMAT  Packets that make no sense; @p err names @p path and the offset.
- */
-enum tdm_status tdm_ctf_metadata_text(const char *path, const uint8_t *bytes, size_t size,
-	struct tdm_buffer *text, struct tdm_error *err);
-
-/**
  * Appends the changed text, without packets, beginning with the line that tells CTF 1.8.
  * @retval TDM_ERR_NOMEM, TDM_ERR_FORMAT  No memory; or there is no clock whose offset could be set.
  */

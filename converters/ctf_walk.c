@@ -151,11 +151,16 @@ static bool over_elements(struct ctf_walk *walk, const struct tsdl_type *element
 		return true;
 	}
 	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t before = walk->at_bits;
+
 		if (++walk->steps > STEPS_MAX) {
 			return fail(walk, "an array of too many elements");
 		}
 		if (!ctf_walk_over(walk, element)) {
 			return false;
+		}
+		if (walk->at_bits == before) {
+			return true; /* of no bits, as all the others are then */
 		}
 	}
 	return true;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tsdl.c - the blocks of metadata: trace, env, clock, stream, event; and metadata in packets.
+ * tsdl.c - the blocks of metadata: trace, env, clock, stream, event.
  */
 #include "tsdl_priv.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/buffer.h>
-#include <tandem/cursor.h>
 
-#define PACKET_MAGIC       0x75d11d57u
-#define PACKET_HEAD_BYTES  37u
 #define METADATA_BYTES_MAX ((size_t)32 << 20)
 
 bool tsdl_fail(struct tsdl_parser *parser, const char *wanted)
@@ -328,32 +325,6 @@ static bool take_top(struct tsdl_parser *parser)
 	return take_block(parser, &block);
 }
 
-/* Metadata in packets: the text of all of them. */
-static enum tdm_status unpack(const char *path, const uint8_t *bytes, size_t size,
-	struct tdm_buffer *text, struct tdm_error *err)
-{
-	const bool big_endian = tdm_load_u32(bytes, true) == PACKET_MAGIC;
-	size_t at = 0;
-
-	while (at + PACKET_HEAD_BYTES <= size) {
-		const uint32_t content = tdm_load_u32(bytes + at + 24, big_endian) / 8;
-		const uint32_t packet = tdm_load_u32(bytes + at + 28, big_endian) / 8;
-
-		if (tdm_load_u32(bytes + at, big_endian) != PACKET_MAGIC ||
-			content < PACKET_HEAD_BYTES || packet < content || packet > size - at) {
-			return tdm_fail(err, TDM_ERR_FORMAT,
-				"%s: metadata packet at 0x%zx: %u bytes of %u, wanted at least %u and no more than the %zu that are left",
-				path, at, content, packet, PACKET_HEAD_BYTES, size - at);
-		}
-		if (tdm_buffer_append(text, bytes + at + PACKET_HEAD_BYTES,
-			    content - PACKET_HEAD_BYTES) != TDM_OK) {
-			return tdm_fail(err, TDM_ERR_NOMEM, "%s: no memory", path);
-		}
-		at += packet;
-	}
-	return TDM_OK;
-}
-
 enum tdm_status tsdl_parse(const char *path, const uint8_t *bytes, size_t size,
 	const char *const *wanted, struct tsdl_metadata *metadata, struct tdm_error *err)
 {
@@ -367,10 +338,9 @@ enum tdm_status tsdl_parse(const char *path, const uint8_t *bytes, size_t size,
 	if (size > METADATA_BYTES_MAX) {
 		return tdm_fail(err, TDM_ERR_FORMAT, "%s: %zu bytes of metadata", path, size);
 	}
-	metadata->is_packetized = size >= 4 && (tdm_load_u32(bytes, false) == PACKET_MAGIC ||
-						       tdm_load_u32(bytes, true) == PACKET_MAGIC);
+	metadata->is_packetized = tsdl_is_packetized(bytes, size);
 	if (metadata->is_packetized) {
-		status = unpack(path, bytes, size, &text, err);
+		status = tsdl_text(path, bytes, size, &text, err);
 		if (status != TDM_OK) {
 			tdm_buffer_release(&text);
 			return status;

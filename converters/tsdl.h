@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <tandem/arena.h>
+#include <tandem/buffer.h>
 #include <tandem/status.h>
 
 enum tsdl_kind {
@@ -94,6 +95,20 @@ struct tsdl_metadata {
 	size_t clock_count, env_count, stream_count, event_count;
 	size_t clock_room, env_room, stream_room, event_room;
 };
+
+/** Whether a metadata file is in packets. */
+bool tsdl_is_packetized(const uint8_t *bytes, size_t size);
+
+/**
+ * The text of a metadata file, which may be in packets.
+ * @param text  Receives it, appended.
+ * @retval TDM_ERR_FORMAT  Packets that make no sense; @p err names @p path and the offset.
+ */
+enum tdm_status tsdl_text(const char *path, const uint8_t *bytes, size_t size,
+	struct tdm_buffer *text, struct tdm_error *err);
+
+/** The trace's uuid as bytes. False where it has none. */
+bool tsdl_get_uuid(const struct tsdl_metadata *metadata, uint8_t uuid[16]);
 
 /**
  * Parses a metadata file: text, or in packets.

@@ -2,6 +2,8 @@
 #include "text_field.h"
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
+#include <tandem/utf8.h>
 
 /* Structures nest as deep as their classes do; a class made by hand must not exhaust the stack. */
 #define MAX_DEPTH 64
@@ -35,21 +37,18 @@ static void append_number(struct tdm_buffer *out, const bt_field *field, bool si
 	tdm_buffer_printf(out, hexadecimal ? "0x%" PRIx64 : "%" PRIu64, value);
 }
 
-/* Text stays on its line: control characters are shown as in C. */
+/* Text stays on its line and speaks to no terminal: control characters are shown by their numbers. */
 static void append_text(struct tdm_buffer *out, const char *text)
 {
 	tdm_buffer_printf(out, "\"");
-	for (; *text; text++) {
-		const unsigned char c = (unsigned char)*text;
+	while (*text) {
+		const size_t plain = strcspn(text, "\n\"\\");
 
-		if (c == '\n') {
-			tdm_buffer_printf(out, "\\n");
-		} else if (c == '"' || c == '\\') {
-			tdm_buffer_printf(out, "\\%c", c);
-		} else if (c < 0x20 || c == 0x7f) {
-			tdm_buffer_printf(out, "\\x%02x", c);
-		} else {
-			(void)tdm_buffer_append(out, text, 1);
+		(void)tdm_utf8_append_visible(out, (const uint8_t *)text, plain);
+		text += plain;
+		if (*text) {
+			tdm_buffer_printf(out, "\\%c", *text == '\n' ? 'n' : *text);
+			text++;
 		}
 	}
 	tdm_buffer_printf(out, "\"");
@@ -70,8 +69,9 @@ static void append_enumeration(struct tdm_buffer *out, const bt_field *field, bo
 		return;
 	}
 	for (uint64_t i = 0; i < count; i++) {
-		tdm_buffer_printf(
-			out, "%s%s%s", i ? "|" : "(", labels[i], i + 1 == count ? ")" : "");
+		tdm_buffer_printf(out, "%s", i ? "|" : "(");
+		(void)tdm_utf8_append_visible(out, (const uint8_t *)labels[i], strlen(labels[i]));
+		tdm_buffer_printf(out, "%s", i + 1 == count ? ")" : "");
 	}
 }
 

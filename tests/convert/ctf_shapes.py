@@ -89,6 +89,51 @@ def ctf_2_is_named_and_the_remedy(directory):
     assert "it is CTF 2" in done.err if done.code else not done.out, done
 
 
+def a_negative_value_is_replaced_whole(directory):
+    trace = made(directory, "negative", times=(20 * 10**9, 20 * 10**9 + 1), clock="freq = 1000000000; offset_s = -12; offset = 5;")
+    with open(os.path.join(trace, "metadata"), "a", encoding="utf-8") as file:
+        file.write('env { hostname = "g"; tandem_bound_ns = -1; tandem_version = "old"; };\n')
+    for offset in (1000, -8 * 10**9, -(2 * 10**9 + 1)):
+        out = os.path.join(directory, "out%d" % offset)
+        convert(out, "guest=" + trace, "--offset", "guest=%d" % offset)
+        assert printed(out) == [8 * 10**9 + 5 + offset, 8 * 10**9 + 6 + offset], printed(out)
+    with open(os.path.join(out, "guest", "metadata"), encoding="utf-8") as file:
+        text = file.read()
+    assert re.search(r"tandem_bound_ns = 0;", text) and '"old"' not in text, text
+
+
+def an_offset_below_zero_is_one_that_readers_take(directory):
+    for clock in ("freq = 1000000000;", "freq = 1000000000; offset = 0;", "freq = 1000000000; offset_s = 0;"):
+        trace = made(directory, "below%d" % len(clock), times=(5, 10**9), clock=clock)
+        convert(trace + "-out", "guest=" + trace, "--offset", "guest=-3")
+        done = run("babeltrace2", "--clock-seconds", "--no-delta", trace + "-out")
+        assert done.code == 0 and re.findall(r"^\[(.*?)\]", done.out, re.M) == ["0.000000002", "0.999999997"], done
+
+
+def metadata_and_streams_that_ask_for_endless_work_take_none(directory):
+    endless = 'event { name = "e"; id = 0; stream_id = 0; fields := struct { struct { } a[16000000]; uint32_t x; }; };'
+    trace = ctf_maker.write(os.path.join(directory, "endless"), ctf_maker.metadata(event=endless),
+                            [ctf_maker.packet([(1000 + i, 0, ONE) for i in range(2000)])])
+    assert "2000 events" in run(TANDEM, "check-ctf", trace).out
+    convert(trace + "-out", trace)
+    # A good packet, then nothing but the words that packets begin with.
+    trace = ctf_maker.write(os.path.join(directory, "words"), ctf_maker.metadata(),
+                            [ctf_maker.packet([(1000, 0, ONE)]), struct.pack("<I", 0xc1fc1fc1) * (1 << 18)])
+    done = convert(trace + "-out", trace, code=3)
+    assert "1048576 bytes" in done.err and printed(trace + "-out") == [1000], done.err
+
+
+def no_text_of_a_trace_speaks_to_the_terminal(directory):
+    event = ('event { name = "e"; id = 0; stream_id = 0; fields := struct '
+             '{ enum : uint32_t { "a\\033[31mb" = 1 } x; string s; }; };')
+    trace = ctf_maker.write(os.path.join(directory, "escape"), ctf_maker.metadata(event=event),
+                            [ctf_maker.packet([(1000, 0, ONE + "\x9b1m\"\\é\n".encode() + b"\xff\0")])])
+    done = run(TANDEM, "view", trace)
+    assert done.code == 0 and done.out.endswith('x=1(a\\x1b[31mb) s="\\xc2\\x9b1m\\"\\\\é\\n\\xff"\n'), done
+
+
 main([clocks_of_any_frequency_are_moved_by_an_offset,
       machines_whose_clocks_do_not_say_that_they_are_set_come_out_on_one_timeline, a_trace_without_a_clock_comes_through,
-      a_session_of_which_nothing_is_written_yet_is_no_fault, ctf_2_is_named_and_the_remedy])
+      a_session_of_which_nothing_is_written_yet_is_no_fault, ctf_2_is_named_and_the_remedy,
+      a_negative_value_is_replaced_whole, an_offset_below_zero_is_one_that_readers_take, metadata_and_streams_that_ask_for_endless_work_take_none,
+      no_text_of_a_trace_speaks_to_the_terminal])
