@@ -50,6 +50,10 @@ static const char *remedy_of(const char *text)
 		{ "clock \"", "name a clock that the guest has, with -C" },
 		{ "No such device",
 			"start the guest with a vhost-vsock device; modprobe vhost_vsock here" },
+		{ "Permission denied",
+			"run it as root, or as a user with rights on this socket; look at what keeps the agent's port (SELinux, AppArmor)" },
+		{ "not permitted",
+			"run it as root; in a container, allow sockets of this kind (its seccomp profile)" },
 		{ "No such file", "start tandem-agent in the guest, listening on this path (-l)" },
 	};
 

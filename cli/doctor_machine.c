@@ -190,11 +190,16 @@ static void check_kvm(struct doctor *doctor)
 static void check_vsock(struct doctor *doctor)
 {
 	char host[PATH_MAX], guest[PATH_MAX];
-	const bool is_host =
-		access(doctor_path(doctor, "/dev/vhost-vsock", host), R_OK | W_OK) == 0;
-	const bool has_vsock = access(doctor_path(doctor, "/dev/vsock", guest), R_OK) == 0;
+	/* To connect and to listen nobody needs rights on these files; to give a guest its device QEMU does on the first. */
+	const bool is_host = access(doctor_path(doctor, "/dev/vhost-vsock", host), F_OK) == 0;
+	const bool has_vsock = access(doctor_path(doctor, "/dev/vsock", guest), F_OK) == 0;
 
-	if (is_host) {
+	if (is_host && access(host, R_OK | W_OK) != 0) {
+		doctor_say(doctor, DOCTOR_NOTE, "vsock",
+			"be in the group kvm (adduser USER kvm), or start the guests as root",
+			"/dev/vhost-vsock: guests can be reached without a network (vsock:CID), but not started with a vsock by you: %s",
+			strerror(errno));
+	} else if (is_host) {
 		doctor_say(doctor, DOCTOR_OK, "vsock", NULL,
 			"/dev/vhost-vsock: guests can be reached without a network (vsock:CID)");
 	} else if (has_vsock) {

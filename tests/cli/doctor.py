@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 
@@ -145,7 +146,21 @@ def as_ordinary_user(work):
     check(found["privileges"][0]["level"] == "note", found["privileges"])
     check("perf_event_paranoid" in found["perf"][0]["text"], found.get("perf"))
     os.chmod(os.path.join(root, "sys/kernel/tracing"), 0o755)
+    os.chmod(os.path.join(root, "dev/vhost-vsock"), 0o600)
     found = findings("--root", root, prefix=nobody)
+    check("can be reached" in found["vsock"][0]["text"] and "group kvm" in found["vsock"][0]["remedy"], found["vsock"])
+    os.unlink(os.path.join(root, "dev/vhost-vsock"))
+    put(root, "dev/vsock")
+    os.chmod(os.path.join(root, "dev/vsock"), 0o600)
+    check("by its host" in findings("--root", root, prefix=nobody)["vsock"][0]["text"], "a vsock that one has no rights on")
+    # A guest behind a socket that one has no rights on.
+    place = os.path.join(root, "closed.sock")
+    with socket.socket(socket.AF_UNIX) as closed:
+        closed.bind(place)
+        closed.listen(1)
+        os.chmod(place, 0o600)
+        guest = findings("--root", root, "--guest", "web=unix:" + place, prefix=nobody)["guest"][0]
+    check("Permission denied" in guest["text"] and "rights" in guest["remedy"], guest)
     check("no instance" in found["tracefs"][0]["text"], found["tracefs"])
 
 
