@@ -74,13 +74,44 @@ static bool is_by_hand(const struct tdm_machine *machine)
 	       strcmp(machine->corrections_path, "offset given by hand") == 0;
 }
 
+/* What put the machine's stamps where they are. */
+static void print_clock(const struct tdm_convert_report *report)
+{
+	const struct tdm_machine *const machine = report->machine;
+	const bool is_shifted =
+		machine->tie == TDM_TIE_SHIFT ||
+		(machine->tie == TDM_TIE_SELF && tdm_trace_get_info(machine->trace)->has_peer);
+
+	fputs("\n    clock: ", stdout);
+	if (machine->corrections && is_by_hand(machine)) {
+		printf("put on the host's by %s", machine->corrections_path);
+	} else if (machine->corrections) {
+		printf("put on the host's by the corrections file %s, known to +-%" PRId64 " ns",
+			machine->corrections_path, report->bound_ns);
+	} else if (is_shifted) {
+		fputs("put on the host's by the time shift in the file; how well is not known",
+			stdout);
+	} else if (machine->tie == TDM_TIE_SELF) {
+		fputs("its own, the reference", stdout);
+	} else if (machine->tie == TDM_TIE_SAME) {
+		fputs("the reference, it is the same machine", stdout);
+	} else {
+		fputs("its own, nothing relates it to the host's", stdout);
+	}
+	if (report->clamped) {
+		printf("; %" PRIu64 " times went back and were raised", report->clamped);
+	}
+	printf("\n");
+}
+
 static void print_report(const struct tdm_convert_report *report)
 {
-	printf("%s: %" PRIu64 " records of %s -> %" PRIu64 " events on %zu CPU%s in %s",
+	printf("%s: %" PRIu64 " records read from %s, %" PRIu64
+	       " events of %zu CPU%s written to %s",
 		report->machine->name, report->records, report->machine->path, report->events,
 		report->cpu_count, report->cpu_count == 1 ? "" : "s", report->path);
 	if (report->synthetic) {
-		printf(", %" PRIu64 " made up", report->synthetic);
+		printf(", and %" PRIu64 " made up for the views", report->synthetic);
 	}
 	if (report->left_out) {
 		printf(", %" PRIu64 " not selected", report->left_out);
@@ -99,21 +130,7 @@ static void print_report(const struct tdm_convert_report *report)
 		printf(", %" PRIu64 " pages (%" PRIu64 " bytes) unreadable",
 			report->unreadable_pages, report->unreadable_bytes);
 	}
-	if (report->machine->tie == TDM_TIE_CORRECTIONS && is_by_hand(report->machine)) {
-		printf("\n    clock: %s", report->machine->corrections_path);
-	} else {
-		printf("\n    clock: %s", tdm_tie_words(report->machine->tie));
-		if (report->machine->corrections_path) {
-			printf(", %s", report->machine->corrections_path);
-		}
-	}
-	if (report->machine->corrections) {
-		printf(", known to %" PRId64 " ns", report->bound_ns);
-	}
-	if (report->clamped) {
-		printf("; %" PRIu64 " times went back and were raised", report->clamped);
-	}
-	printf("\n");
+	print_clock(report);
 }
 
 /* Says each reason why the result is incomplete. @return Whether there is one. */

@@ -222,11 +222,12 @@ static enum tdm_status convert_machine(struct convert_ctf *ctf, struct ctf_machi
 	return status;
 }
 
-static void print_machine(const struct ctf_machine *machine)
+static void print_machine(const struct convert_ctf *ctf, const struct ctf_machine *machine)
 {
 	const struct tdm_ctf_clone_report *const report = &machine->report;
 
-	printf("%s: %zu CTF trace%s of %s -> %" PRIu64 " stream%s, %" PRIu64 " bytes, in %s (%s)",
+	printf("%s: %zu CTF trace%s of %s, %" PRIu64 " stream%s of %" PRIu64
+	       " bytes written to %s (%s)",
 		machine->name, machine->traces.count, machine->traces.count == 1 ? "" : "s",
 		machine->path, report->stream_count, report->stream_count == 1 ? "" : "s",
 		report->bytes, machine->dir.final_path,
@@ -244,11 +245,18 @@ static void print_machine(const struct ctf_machine *machine)
 		printf(", %" PRIu64 " empty packets left out", report->empty_packets);
 	}
 	if (machine->timeline) {
-		printf("\n    clock: %s, known to %" PRIu64 " ns\n",
-			machine->corrections ? machine->corrections : "offset given by hand",
-			machine->bound_ns);
+		printf("\n    clock: put on the host's by %s%s",
+			machine->corrections ? "the corrections file " : "",
+			machine->corrections ? machine->corrections : "offset given by hand");
+		if (machine->corrections) {
+			printf(", known to +-%" PRIu64 " ns", machine->bound_ns);
+		}
+		putchar('\n');
 	} else {
-		printf("\n    clock: %s\n", machine->is_host ? "the reference" : "its own");
+		printf("\n    clock: %s\n", machine->is_host ? "its own, the reference"
+					    : ctf->count > 1
+						    ? "its own, nothing relates it to the host's"
+						    : "its own");
 	}
 	if (machine->has_user_calls) {
 		printf("    a user-space trace of system calls: --as-kernel makes it a kernel trace for Trace Compass\n");
@@ -307,7 +315,7 @@ int convert_ctf_run(struct convert_ctf *ctf, const char *dir)
 	}
 	for (size_t i = 0; i < ctf->count; i++) {
 		if (!ctf->command->quiet) {
-			print_machine(&ctf->machines[i]);
+			print_machine(ctf, &ctf->machines[i]);
 		}
 		incomplete |= convert_ctf_say_faults(ctf, &ctf->machines[i]);
 	}

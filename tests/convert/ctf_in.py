@@ -167,7 +167,7 @@ def corrections_that_lie_beside_are_taken():
     for name, arguments in (("alone", []), ("with-host", ["host=" + os.path.join(place, "host")])):
         out, said = convert("beside-" + name, *arguments, "web=" + source)
         assert [event[1] for event in read(os.path.join(out, "web"))[0]] == wanted, name
-        assert "clock: " + os.path.join(place, "web.corrections") in said and "nothing relates" not in said, said
+        assert "clock: put on the host's by the corrections file " + os.path.join(place, "web.corrections") in said and "nothing relates" not in said, said
     # So are a trace.dat's.
     data = os.path.join(place, "db.dat")
     shutil.copy(os.path.join(DATA, "single", "v6.dat"), data)
@@ -176,7 +176,7 @@ def corrections_that_lie_beside_are_taken():
     file = os.path.join(place, "db.corrections")
     out, said = convert("beside-dat", *pair)
     named, said_named = convert("beside-dat-named", *pair, "--corrections", "db=" + file)
-    assert "clock: corrections file, " + file in said and said.replace(out, named) == said_named, (said, said_named)
+    assert "by the corrections file " + file in said and said.replace(out, named) == said_named, (said, said_named)
     assert read(os.path.join(out, "db"))[0] == read(os.path.join(named, "db"))[0]
     pair[0] = "host=" + os.path.join(DATA, "kvm", "kvm-tsc.dat")
     assert file + " is not used" in convert("beside-dat-other", *pair)[1]

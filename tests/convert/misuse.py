@@ -72,7 +72,7 @@ def an_interval_that_ends_before_it_begins_is_refused(directory):
 
 def what_the_user_gave_by_hand_is_called_so(directory):
     done = convert(directory + "/out", HOST, GUEST, "--offset", "guest=1000")
-    assert "clock: offset given by hand" in done.out, done.out
+    assert "clock: put on the host's by offset given by hand" in done.out, done.out
     assert "corrections file" not in done.out, done.out
 
 
