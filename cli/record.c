@@ -152,6 +152,7 @@ static enum tdm_status choose_ties(struct session *session, struct tdm_error *er
 		.clock = session->options.clock,
 		.host_ties = &session->ties,
 		.log = &session->command.log,
+		.interrupt_fd = session->run.interrupt_fd,
 	};
 	const enum tdm_status status = record_guests_create(&options, &session->guests, err);
 
@@ -375,6 +376,9 @@ static int record(struct session *session)
 	}
 	if (status == TDM_OK) {
 		status = record_guests_prepare(session->guests, session->service, &err);
+		if (status == TDM_OK && run_command_is_interrupted(&session->run)) {
+			status = tdm_fail(&err, TDM_AGAIN, "interrupted: nothing was recorded");
+		}
 		if (status == TDM_OK && session->options.serve) {
 			status = open_to_viewers(session, &err);
 		}
@@ -406,7 +410,7 @@ static int record(struct session *session)
 
 int tdm_record_main(int argc, char **argv)
 {
-	struct session session = { .run = { .signal_fd = -1, .gate_fd = -1, .report_fd = -1 } };
+	struct session session = { .run = RUN_COMMAND_NONE };
 	int status;
 
 	cli_command_init(&session.command, "record", help);

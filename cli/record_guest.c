@@ -58,6 +58,7 @@ static enum tdm_status prepare(struct record_guest *guest, struct tdm_error *err
 		.address = options->address,
 		.secret = options->secret,
 		.timeout_ms = TIMEOUT_MS,
+		.stop_fd = options->interrupt_fd,
 	};
 
 	guest->stream = tdm_stream_create(&stream_options, options->request, err);

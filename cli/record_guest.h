@@ -19,6 +19,7 @@ struct record_guest_options {
 	bool force; /* overwrites what a killed recorder left */
 	uint64_t host_trace_id;
 	const struct record_ties *host_ties; /* scale of the host's TSC */
+	int interrupt_fd;                    /* readable: give up connecting; 0 = none */
 };
 
 /** Connects, receives the texts and opens the page links; nothing is recorded yet. */

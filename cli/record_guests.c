@@ -161,6 +161,7 @@ static enum tdm_status start_clock(
 		.dir = guests->options.dir,
 		.target_bound_ns = guests->options.record->target_bound_ns,
 		.log = guests->options.log,
+		.interrupt_fd = guests->options.interrupt_fd,
 		.lines = guests->serve ? serve_lines : NULL,
 		.user = member,
 	};
@@ -181,6 +182,7 @@ static enum tdm_status start_pages(
 		.force = guests->options.record->force,
 		.host_trace_id = guests->options.host_ties->trace_id,
 		.host_ties = guests->options.host_ties,
+		.interrupt_fd = guests->options.interrupt_fd,
 	};
 
 	return record_guest_create(&options, &member->pages, err);
@@ -200,6 +202,7 @@ static enum tdm_status start_tracecmd(
 		.force = record->force,
 		.host_ties = guests->options.host_ties,
 		.log = guests->options.log,
+		.interrupt_fd = guests->options.interrupt_fd,
 	};
 
 	return record_tracecmd_create(&options, &member->tracecmd, err);

@@ -19,6 +19,7 @@ struct record_guests_options {
 	const char *clock; /* NULL = record_guests_choose_clock() says it */
 	const struct record_ties *host_ties;
 	const struct tdm_log *log;
+	int interrupt_fd; /* readable while Ctrl-C waits to be taken: no guest is waited for then; 0 = none */
 };
 
 /** Resolves the addresses, loads the secret, checks that no file is in the way. No guest is asked yet. */

@@ -136,6 +136,7 @@ static enum tdm_status open_session(struct record_tracecmd *guest, struct tdm_er
 		.argument_count = count,
 		.sync = guest->clock != TDM_CLOCK_MARKER,
 		.timeout_ms = TIMEOUT_MS,
+		.stop_fd = options->interrupt_fd,
 	};
 
 	guest->session = tdm_tracecmd_open(&session_options, options->log, err);

@@ -22,6 +22,7 @@ struct record_tracecmd_options {
 	bool force; /* overwrites what a killed recorder left */
 	const struct record_ties *host_ties;
 	const struct tdm_log *log;
+	int interrupt_fd; /* readable: give up connecting; 0 = none */
 };
 
 /** Connects, runs the first series of probes, receives the texts and opens the pages: then the agent traces. */

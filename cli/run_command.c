@@ -28,7 +28,7 @@ static void raise_file_limit(struct run_command *run)
 	}
 }
 
-static sigset_t ending_signals(void)
+static sigset_t interrupts(void)
 {
 	sigset_t set;
 
@@ -36,6 +36,13 @@ static sigset_t ending_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	return set;
+}
+
+static sigset_t ending_signals(void)
+{
+	sigset_t set = interrupts();
+
 	sigaddset(&set, SIGCHLD);
 	return set;
 }
@@ -43,14 +50,17 @@ static sigset_t ending_signals(void)
 enum tdm_status run_command_init(struct run_command *run, struct tdm_error *err)
 {
 	const sigset_t set = ending_signals();
+	const sigset_t asking = interrupts();
 
-	*run = (struct run_command){ .signal_fd = -1, .gate_fd = -1, .report_fd = -1 };
+	*run = (struct run_command)RUN_COMMAND_NONE;
 	/* A peer that went away is an error of the call, not the end of us. */
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	raise_file_limit(run);
 	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return run->signal_fd < 0 ? tdm_fail_errno(err, errno, "signalfd") : TDM_OK;
+	run->interrupt_fd = signalfd(-1, &asking, SFD_CLOEXEC | SFD_NONBLOCK);
+	return run->signal_fd < 0 || run->interrupt_fd < 0 ? tdm_fail_errno(err, errno, "signalfd")
+							   : TDM_OK;
 }
 
 /* The child's part: never returns. */
@@ -209,6 +219,13 @@ enum run_end run_command_wait(
 	}
 }
 
+bool run_command_is_interrupted(const struct run_command *run)
+{
+	struct pollfd poll_fd = { .fd = run->interrupt_fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
 int run_command_exit_status(const struct run_command *run)
 {
 	if (run->pid == 0 || !run->ended) {
@@ -232,5 +249,8 @@ void run_command_release_all(struct run_command *run)
 	}
 	if (run->signal_fd >= 0) {
 		close(run->signal_fd);
+	}
+	if (run->interrupt_fd >= 0) {
+		close(run->interrupt_fd);
 	}
 }

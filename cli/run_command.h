@@ -13,6 +13,7 @@
 
 struct run_command {
 	int signal_fd; /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
+	int interrupt_fd; /* the same without SIGCHLD: readable while one waits to be taken; never read */
 	int gate_fd;   /* the child waits for a byte here; -1 once released */
 	int report_fd; /* the child writes errno here when exec failed */
 	pid_t pid;     /* 0 = no command */
@@ -22,6 +23,12 @@ struct run_command {
 	struct rlimit file_limit; /* of descriptors, as it was before ours was raised */
 	bool has_file_limit;
 };
+
+/* For one that may be released before it was made. */
+#define RUN_COMMAND_NONE                                                            \
+	{                                                                           \
+		.signal_fd = -1, .interrupt_fd = -1, .gate_fd = -1, .report_fd = -1 \
+	}
 
 /**
  * Blocks the signals that end a run and makes a descriptor for them. Before any thread is started: they inherit the mask.
@@ -56,6 +63,9 @@ enum run_end {
  */
 enum run_end run_command_wait(
 	struct run_command *run, uint64_t deadline_ns, bool (*check)(void *user), void *user);
+
+/** True where a signal that ends the run waits for run_command_wait(). */
+bool run_command_is_interrupted(const struct run_command *run);
 
 /** What a shell would give as the command's status: its exit status, or 128 + signal. 0 without a command. */
 int run_command_exit_status(const struct run_command *run);

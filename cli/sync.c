@@ -68,6 +68,7 @@ struct session;
 struct slot {
 	struct session *session;
 	size_t index;
+	struct tdm_address address;
 	struct sync_guest *guest;
 	struct sync_outcome outcome;
 };
@@ -231,7 +232,7 @@ static enum tdm_status check_files(struct session *session, struct tdm_error *er
 	return status;
 }
 
-static enum tdm_status make_guests(struct session *session, struct tdm_error *err)
+static enum tdm_status find_guests(struct session *session, struct tdm_error *err)
 {
 	session->slots = calloc(session->guests.count, sizeof(*session->slots));
 	if (!session->slots) {
@@ -239,9 +240,25 @@ static enum tdm_status make_guests(struct session *session, struct tdm_error *er
 	}
 	vmm_list_read(NULL, &session->vmms);
 	for (size_t i = 0; i < session->guests.count; i++) {
-		struct slot *slot = &session->slots[i];
+		const struct cli_named *named = &session->guests.items[i];
+		struct tdm_address *address = &session->slots[i].address;
 		enum guest_agent agent;
+
+		if (guest_address_parse(named->name, named->text, &session->vmms, address, &agent,
+			    err) != TDM_OK ||
+			tdm_address_resolve(address, err) != TDM_OK) {
+			return tdm_error_prefix(err, "guest %s", named->name);
+		}
+	}
+	return TDM_OK;
+}
+
+static enum tdm_status make_guests(struct session *session, struct tdm_error *err)
+{
+	for (size_t i = 0; i < session->guests.count; i++) {
+		struct slot *slot = &session->slots[i];
 		struct sync_guest_options options = { .name = session->guests.items[i].name,
+			.address = slot->address,
 			.clock = session->clock,
 			.kernel_stamps = session->kernel_stamps,
 			.use_kvm = !session->no_kvm,
@@ -251,15 +268,11 @@ static enum tdm_status make_guests(struct session *session, struct tdm_error *er
 			.log = &session->command.log,
 			.lines = session->has_serve ? publish : NULL,
 			.user = slot,
-			.gate = &session->gate };
+			.gate = &session->gate,
+			.interrupt_fd = session->run.interrupt_fd };
 
 		slot->session = session;
 		slot->index = i;
-		if (guest_address_parse(options.name, session->guests.items[i].text, &session->vmms,
-			    &options.address, &agent, err) != TDM_OK ||
-			tdm_address_resolve(&options.address, err) != TDM_OK) {
-			return tdm_error_prefix(err, "guest %s", options.name);
-		}
 		slot->guest = sync_guest_create(&options, err);
 		if (!slot->guest) {
 			return err->status;
@@ -325,6 +338,9 @@ static enum tdm_status start_guests(struct session *session, struct tdm_error *e
 		if (sync_guest_await(session->slots[i].guest, &why) == TDM_OK) {
 			continue;
 		}
+		if (run_command_is_interrupted(&session->run)) {
+			return TDM_OK; /* what there is of the guests is ended in good order */
+		}
 		failed++;
 		gave_up += sync_guest_gave_up(session->slots[i].guest);
 		*err = why;
@@ -382,7 +398,7 @@ static void run_session(struct session *session)
 	if (session->shows) {
 		fputs("\r\033[K", stderr);
 	}
-	if (run_command_exit_status(&session->run) != 0) {
+	if (session->run.pid > 0 && run_command_exit_status(&session->run) != 0) {
 		TDM_INFO(&session->command.log, "\"%s\" ended with status %d", session->child[0],
 			run_command_exit_status(&session->run));
 	}
@@ -420,6 +436,10 @@ static enum tdm_status prepare(struct session *session, struct tdm_error *err)
 	if (session->secret_file) {
 		status = tdm_secret_load(session->secret_file, &session->secret, err);
 	}
+	/* Before Ctrl-C is ours: a name server that does not answer takes its time. */
+	if (status == TDM_OK) {
+		status = find_guests(session, err);
+	}
 	if (status == TDM_OK) {
 		status = run_command_init(&session->run, err);
 	}
@@ -453,7 +473,7 @@ static int run_all(struct session *session)
 	if (status == TDM_OK) {
 		status = start_guests(session, &err);
 	}
-	if (status == TDM_OK && session->child) {
+	if (status == TDM_OK && session->child && !run_command_is_interrupted(&session->run)) {
 		status = run_command_fork(&session->run, session->child, &err);
 		if (status == TDM_OK) {
 			status = run_command_release(&session->run, session->child[0], &err);
@@ -468,7 +488,7 @@ static int run_all(struct session *session)
 
 int tdm_sync_main(int argc, char **argv)
 {
-	static struct session session;
+	static struct session session = { .run = RUN_COMMAND_NONE };
 
 	cli_command_init(&session.command, "sync", help);
 

@@ -19,7 +19,9 @@ enum {
 	START_TRIES = 3,
 	START_PAUSE_MS = 500,
 	END_TRIES = 3,
-	END_PAUSE_US = 200000,
+	END_MS = 10000, /* more tries than that, where the guest is there but slow */
+	END_SLOW_MS = 1000,
+	END_PAUSE_MS = 200,
 	SAVE_COST_SHARE = 2000 /* saving takes at most this part of the time */
 };
 
@@ -90,6 +92,12 @@ static bool is_stopping(const struct sync_guest *guest)
 	return tdm_socket_wait(guest->stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
 }
 
+static bool is_interrupted(const struct sync_guest *guest)
+{
+	return guest->options.interrupt_fd > 0 &&
+	       tdm_socket_wait(guest->options.interrupt_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
+}
+
 static void sample_own_clock(struct sync_guest *guest)
 {
 	struct tdm_sandwich sandwich;
@@ -116,7 +124,8 @@ static void wait_until(struct sync_guest *guest, uint64_t when_ns)
 	}
 }
 
-static enum tdm_status connect_guest(struct sync_guest *guest, uint32_t ms, struct tdm_error *err)
+static enum tdm_status connect_guest(
+	struct sync_guest *guest, uint32_t ms, int stop_fd, struct tdm_error *err)
 {
 	const struct tdm_requester_options options = { .address = guest->options.address,
 		.secret = guest->options.secret,
@@ -124,7 +133,8 @@ static enum tdm_status connect_guest(struct sync_guest *guest, uint32_t ms, stru
 		.local = &guest->clock,
 		.datagrams = guest->options.kernel_stamps,
 		.first_sequence = guest->sequence,
-		.timeout_ms = ms };
+		.timeout_ms = ms,
+		.stop_fd = stop_fd };
 
 	guest->requester = tdm_requester_create(&options, err);
 	if (!guest->requester) {
@@ -372,7 +382,10 @@ static enum tdm_status keep_in_time(struct sync_guest *guest, struct tdm_error *
 			break;
 		}
 		if (!guest->requester) {
-			status = connect_guest(guest, RECONNECT_MS, err);
+			status = connect_guest(guest, RECONNECT_MS, guest->stop_fd, err);
+			if (status == TDM_AGAIN) {
+				break; /* it is time to end */
+			}
 		}
 		if (status == TDM_OK) {
 			status = do_burst(guest, !guest->outcome.has_files, err);
@@ -403,29 +416,52 @@ static enum tdm_status keep_in_time(struct sync_guest *guest, struct tdm_error *
 	return TDM_OK;
 }
 
+/*
+ * The last burst. An end is worth further tries: without it the last seconds are extrapolated. Where nobody is there any more
+ * that is known at once, and three will do; a guest that is there but starved of its CPU may need seconds for each.
+ */
+static enum tdm_status do_last_burst(struct sync_guest *guest, struct tdm_error *err)
+{
+	const uint64_t deadline_ns = tdm_deadline_ns(END_MS);
+	/* A guest that was never reached has no end, but may have come up since it was asked last. */
+	const int least = guest->has_info ? END_TRIES : 1;
+	enum tdm_status status = TDM_OK;
+
+	for (int i = 0;; i++) {
+		const uint64_t slow_ns = tdm_deadline_ns(END_SLOW_MS);
+
+		status = guest->requester ? TDM_OK
+					  : connect_guest(guest, RECONNECT_MS,
+						    guest->options.interrupt_fd, err);
+		if (status == TDM_OK) {
+			status = do_burst(guest, true, err);
+		}
+
+		const bool is_there =
+			guest->has_info && (guest->requester || tdm_now_ns() > slow_ns);
+
+		if (status == TDM_OK || (status == TDM_ERR_IO && guest->requester) ||
+			is_interrupted(guest) ||
+			(i + 1 >= least && (!is_there || tdm_now_ns() >= deadline_ns))) {
+			return status;
+		}
+		tdm_socket_wait(guest->options.interrupt_fd > 0 ? guest->options.interrupt_fd : -1,
+			TDM_WAIT_READ, -1, tdm_deadline_ns(END_PAUSE_MS));
+	}
+}
+
 static void end_session(struct sync_guest *guest)
 {
 	struct sync_outcome *outcome = &guest->outcome;
 	struct tdm_error err = { 0 };
 	enum tdm_status status = TDM_OK;
 
-	/* A log without one exchange has nothing that an end could close. */
-	if (guest->has_info || !guest->is_lasting) {
-		/*
-		 * An end is worth a second and a third try: without it the last seconds are extrapolated. A guest that was never
-		 * reached has no end, but may have come up since it was asked last.
-		 */
-		for (int i = 0; i < (guest->has_info ? END_TRIES : 1); i++) {
-			status = guest->requester ? TDM_OK
-						  : connect_guest(guest, RECONNECT_MS, &err);
-			if (status == TDM_OK) {
-				status = do_burst(guest, true, &err);
-			}
-			if (status == TDM_OK || status == TDM_ERR_IO) {
-				break;
-			}
-			usleep(END_PAUSE_US);
-		}
+	if (guest->is_interrupted) {
+		outcome->lacks_end = true;
+		outcome->err = guest->start_err;
+	} else if (!guest->is_unwanted && (guest->has_info || !guest->is_lasting)) {
+		/* A log without one exchange has nothing that an end could close. */
+		status = do_last_burst(guest, &err);
 		outcome->lacks_end = status != TDM_OK;
 		if (status != TDM_OK) {
 			outcome->err = err;
@@ -459,8 +495,10 @@ static void *guest_main(void *user)
 	/* A busy guest that connects but misses a burst is asked again; one that cannot be reached is reported at once. */
 	for (int i = 0; i < START_TRIES; i++) {
 		if (!guest->requester) {
-			status = connect_guest(guest, CONNECT_MS, &err);
+			status =
+				connect_guest(guest, CONNECT_MS, guest->options.interrupt_fd, &err);
 			is_connected = status == TDM_OK;
+			guest->is_interrupted = status == TDM_AGAIN;
 		}
 		if (is_connected) {
 			sample_own_clock(guest);
@@ -476,7 +514,7 @@ static void *guest_main(void *user)
 		guest->is_lasting = strstr(err.text, "secret") != NULL ||
 				    strstr(err.text, "clock \"") != NULL ||
 				    status == TDM_ERR_UNSUPPORTED;
-		if (!guest->is_lasting) {
+		if (!guest->is_lasting && !guest->is_interrupted) {
 			guest_address_hint(guest->options.name, &guest->options.address, &err);
 		}
 	}
@@ -485,14 +523,14 @@ static void *guest_main(void *user)
 		set_phase(guest, PHASE_RUNNING, NULL);
 	} else {
 		set_phase(guest, PHASE_FAILED, &err);
-		if (!guest->is_lasting) {
+		if (!guest->is_lasting && !guest->is_interrupted) {
 			/* Whoever awaits us tells of this one. */
 			guest->outcome.breaks++;
 			guest->back_off_ms = BACK_OFF_MIN_MS;
 			wait_until(guest, tdm_deadline_ns(guest->back_off_ms));
 		}
 	}
-	if (!guest->is_lasting) {
+	if (!guest->is_lasting && !guest->is_interrupted) {
 		status = keep_in_time(guest, &err);
 	}
 	wait_until(guest, UINT64_MAX);
@@ -558,6 +596,7 @@ void sync_guest_discard(struct sync_guest *guest)
 {
 	struct sync_outcome ignored;
 
+	guest->is_unwanted = true;
 	sync_guest_stop(guest);
 	sync_guest_join(guest, &ignored);
 	sync_log_remove(guest->log);

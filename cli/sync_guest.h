@@ -20,6 +20,7 @@ struct sync_guest_options {
 	const char *dir;
 	uint64_t target_bound_ns; /* 0 = none */
 	const struct tdm_log *log;
+	int interrupt_fd; /* readable while Ctrl-C waits to be taken: nothing is waited for then; 0 = none */
 
 	/* What the corrections service sends: whole lines, as they become final; from the guest's thread. May be NULL. */
 	void (*lines)(void *user, const char *text, size_t text_bytes);
@@ -71,7 +72,7 @@ bool sync_guest_gave_up(const struct sync_guest *guest);
 /** Asks the thread for its last burst and its files; returns at once. */
 void sync_guest_stop(struct sync_guest *guest);
 
-/** Waits for the thread; a few seconds at most. */
+/** Waits for the thread: for its last burst ten seconds at most, less where the interrupt_fd becomes readable. */
 void sync_guest_join(struct sync_guest *guest, struct sync_outcome *outcome);
 
 /** Ends the thread, and removes the files that it has written: of a start that failed nothing is left. */

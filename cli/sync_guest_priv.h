@@ -29,6 +29,8 @@ struct sync_guest {
 	pthread_cond_t changed;
 	enum phase phase;
 	struct tdm_error start_err;
+	bool is_interrupted;      /* before the guest was reached */
+	_Atomic bool is_unwanted; /* its files are removed at its end */
 	bool is_lasting; /* the start failed for a reason that trying again does not change */
 	_Atomic uint64_t bound;
 

@@ -332,11 +332,14 @@ static enum view_end build_and_run(struct view_graph *wanted, const char *plugin
 		fprintf(stderr, "%s: error: no memory for a graph\n", program);
 		return VIEW_FAILED;
 	}
+	/* Building connects to what is live: a Ctrl-C meanwhile does what it did before, nothing is shown yet. */
+	const bool is_built = build(graph, wanted, plugin_folder, program, level) &&
+			      (!feed || add_feed(graph, wanted, feed));
+
 	interrupted = 0;
 	sigaction(SIGINT, &action, &old_int);
 	sigaction(SIGTERM, &action, &old_term);
-	if (build(graph, wanted, plugin_folder, program, level) &&
-		(!feed || add_feed(graph, wanted, feed))) {
+	if (is_built) {
 		end = run(graph);
 	}
 	fflush(stdout);

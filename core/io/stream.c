@@ -98,14 +98,22 @@ static void watch_over(int fd)
 		fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof(unacknowledged_ms));
 }
 
-static enum tdm_status finish_connect(
-	int fd, const char *text, uint64_t deadline_ns, struct tdm_error *err)
+static bool is_stopped(int stop_fd)
 {
-	while (tdm_socket_wait(fd, TDM_WAIT_WRITE, -1, deadline_ns) != TDM_OK) {
+	return stop_fd >= 0 && tdm_socket_wait(stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
+}
+
+static enum tdm_status finish_connect(
+	int fd, const char *text, uint64_t deadline_ns, int stop_fd, struct tdm_error *err)
+{
+	while (tdm_socket_wait(fd, TDM_WAIT_WRITE, stop_fd, deadline_ns) != TDM_OK) {
 		if (tdm_now_ns() >= deadline_ns) {
 			return tdm_fail(
 				err, TDM_ERR_IO, "connecting to %s: no answer in time", text);
 		}
+	}
+	if (is_stopped(stop_fd)) {
+		return tdm_fail(err, TDM_AGAIN, "connecting to %s: interrupted", text);
 	}
 
 	int failure = 0;
@@ -117,8 +125,8 @@ static enum tdm_status finish_connect(
 	return failure ? tdm_fail_errno(err, failure, "connecting to %s", text) : TDM_OK;
 }
 
-enum tdm_status tdm_socket_connect(
-	const struct tdm_address *address, uint64_t deadline_ns, int *fd, struct tdm_error *err)
+enum tdm_status tdm_socket_connect(const struct tdm_address *address, uint64_t deadline_ns,
+	int stop_fd, int *fd, struct tdm_error *err)
 {
 	union tdm_sockaddr to;
 	const socklen_t size = to_sockaddr(address, &to);
@@ -141,14 +149,16 @@ enum tdm_status tdm_socket_connect(
 	} else if (connect(made, &to.any, size) != 0) {
 		/* A full queue of a UNIX listener gives EAGAIN: nothing to wait on, so ask again. */
 		while (errno == EAGAIN && to.any.sa_family == AF_UNIX &&
-			tdm_now_ns() < deadline_ns) {
+			tdm_now_ns() < deadline_ns && !is_stopped(stop_fd)) {
 			usleep(2000);
 			if (connect(made, &to.any, size) == 0) {
 				errno = 0;
 			}
 		}
 		if (errno == EINPROGRESS || errno == EINTR) {
-			status = finish_connect(made, text, deadline_ns, err);
+			status = finish_connect(made, text, deadline_ns, stop_fd, err);
+		} else if (errno == EAGAIN && is_stopped(stop_fd)) {
+			status = tdm_fail(err, TDM_AGAIN, "connecting to %s: interrupted", text);
 		} else if (errno != 0) {
 			status = tdm_fail_errno(err, errno, "connecting to %s", text);
 		}

@@ -3,13 +3,26 @@
 #include <string.h>
 #include <tandem/sync_link.h>
 
+static bool is_stopped(int stop_fd)
+{
+	return stop_fd >= 0 && tdm_socket_wait(stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
+}
+
+/* A wait has ended without what it was for: because nobody wants it any more, or because it took too long. */
+static enum tdm_status waited(int stop_fd, const char *what, struct tdm_error *err)
+{
+	return is_stopped(stop_fd) ? tdm_fail(err, TDM_AGAIN, "interrupted")
+				   : tdm_fail(err, TDM_ERR_PEER, "%s", what);
+}
+
 enum tdm_status tdm_link_greet(const struct tdm_address *address,
 	const struct tdm_link_options *options, uint64_t deadline_ns, struct tdm_link **link,
 	struct tdm_error *err)
 {
 	struct tdm_frame frame;
+	const int stop_fd = options->stop_fd > 0 ? options->stop_fd : -1;
 	int fd;
-	enum tdm_status status = tdm_socket_connect(address, deadline_ns, &fd, err);
+	enum tdm_status status = tdm_socket_connect(address, deadline_ns, stop_fd, &fd, err);
 
 	*link = NULL;
 	if (status != TDM_OK) {
@@ -22,12 +35,12 @@ enum tdm_status tdm_link_greet(const struct tdm_address *address,
 		return err ? err->status : TDM_ERR_PEER;
 	}
 	while (!tdm_link_is_ready(made)) {
-		status = tdm_link_receive(made, &frame, deadline_ns, -1, err);
+		status = tdm_link_receive(made, &frame, deadline_ns, stop_fd, err);
 		if (tdm_link_is_ready(made)) {
 			break;
 		}
 		if (status == TDM_AGAIN) {
-			status = tdm_fail(err, TDM_ERR_PEER, "no greeting came in time");
+			status = waited(stop_fd, "no greeting came in time", err);
 		} else if (status == TDM_END) {
 			status = tdm_fail(
 				err, TDM_ERR_PEER, "the peer ended the connection at its greeting");
@@ -42,7 +55,7 @@ enum tdm_status tdm_link_greet(const struct tdm_address *address,
 }
 
 enum tdm_status tdm_link_request(struct tdm_link *link, const struct tdm_buffer *open,
-	uint64_t deadline_ns, struct tdm_opened *opened, struct tdm_error *err)
+	uint64_t deadline_ns, int stop_fd, struct tdm_opened *opened, struct tdm_error *err)
 {
 	struct tdm_frame frame;
 	enum tdm_status status =
@@ -51,12 +64,12 @@ enum tdm_status tdm_link_request(struct tdm_link *link, const struct tdm_buffer 
 	if (status != TDM_OK) {
 		return status;
 	}
-	status = tdm_link_receive(link, &frame, deadline_ns, -1, err);
+	status = tdm_link_receive(link, &frame, deadline_ns, stop_fd, err);
 	switch (status) {
 	case TDM_OK:
 		break;
 	case TDM_AGAIN:
-		return tdm_fail(err, TDM_ERR_PEER, "no answer to OPEN came in time");
+		return waited(stop_fd, "no answer to OPEN came in time", err);
 	case TDM_END:
 		return tdm_fail(err, TDM_ERR_PEER, "the peer ended the connection at OPEN");
 	default:
@@ -81,7 +94,8 @@ enum tdm_status tdm_link_open(const struct tdm_address *address,
 	if (status == TDM_OK) {
 		status = tdm_link_request(*link, open,
 			answer_ms ? tdm_deadline_ns(answer_ms) : deadline_ns,
-			opened ? opened : &unused, err);
+			options->stop_fd > 0 ? options->stop_fd : -1, opened ? opened : &unused,
+			err);
 		if (status != TDM_OK) {
 			tdm_link_destroy(*link);
 			*link = NULL;

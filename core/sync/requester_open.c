@@ -58,7 +58,8 @@ static enum tdm_status open_session(struct tdm_requester *requester, struct tdm_
 	const uint64_t deadline_ns =
 		tdm_deadline_ns(options->timeout_ms ? options->timeout_ms : OPEN_MS);
 	const struct tdm_link_options link_options = { .secret = options->secret,
-		.capabilities = TDM_CAN_EXCHANGE | TDM_CAN_DATAGRAMS };
+		.capabilities = TDM_CAN_EXCHANGE | TDM_CAN_DATAGRAMS,
+		.stop_fd = options->stop_fd };
 	struct tdm_buffer open = { .cap = 4096 };
 	struct tdm_opened opened;
 	uint16_t own_port = 0, peer_port;
@@ -75,7 +76,8 @@ static enum tdm_status open_session(struct tdm_requester *requester, struct tdm_
 	if (options->datagrams && tdm_path_bind(&requester->path, &own_port)) {
 		add_u64(&open, "udp-port", own_port);
 	}
-	status = tdm_link_request(requester->link, &open, deadline_ns, &opened, err);
+	status = tdm_link_request(requester->link, &open, deadline_ns,
+		options->stop_fd > 0 ? options->stop_fd : -1, &opened, err);
 	tdm_buffer_release(&open);
 	if (status != TDM_OK) {
 		return status;

@@ -122,7 +122,8 @@ struct tdm_stream *tdm_stream_create(const struct tdm_stream_options *options,
 	}
 	stream->address = *options->address;
 	stream->link_options = (struct tdm_link_options){ .secret = options->secret,
-		.capabilities = TDM_CAN_STREAM };
+		.capabilities = TDM_CAN_STREAM,
+		.stop_fd = options->stop_fd };
 	stream->timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
 
 	enum tdm_status status = request->machine ? put_machine(&open, request->machine, err)

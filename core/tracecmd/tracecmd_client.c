@@ -18,7 +18,8 @@ static enum tdm_status connect_port(
 	struct tdm_address address = session->address;
 
 	address.port = port;
-	return tdm_socket_connect(&address, tdm_deadline_ns(session->timeout_ms), fd, err);
+	return tdm_socket_connect(
+		&address, tdm_deadline_ns(session->timeout_ms), session->control.stop_fd, fd, err);
 }
 
 static enum tdm_status send_request(struct tdm_tracecmd *session,
@@ -80,6 +81,9 @@ static enum tdm_status receive_response(struct tdm_tracecmd *session, struct tdm
 		session->control_fd, &session->control, session->timeout_ms, NULL, NULL, err);
 	struct tdm_cursor *fixed = &session->control.fixed;
 
+	if (status == TDM_AGAIN) {
+		return tdm_fail(err, TDM_AGAIN, "interrupted");
+	}
 	if (status == TDM_END) {
 		return tdm_fail(err, TDM_ERR_PEER,
 			"trace-cmd's agent closed the connection: it serves another session, or refuses this host");
@@ -135,7 +139,8 @@ struct tdm_tracecmd *tdm_tracecmd_open(const struct tdm_tracecmd_options *option
 	session->control_fd = -1;
 	session->sync_fd = -1;
 	session->control.peer = session->sync.peer = agent;
-	session->control.stop_fd = session->sync.stop_fd = -1;
+	session->control.stop_fd = options->stop_fd > 0 ? options->stop_fd : -1;
+	session->sync.stop_fd = -1;
 
 	enum tdm_status status =
 		connect_port(session, session->address.port, &session->control_fd, err);
@@ -150,6 +155,8 @@ struct tdm_tracecmd *tdm_tracecmd_open(const struct tdm_tracecmd_options *option
 		tdm_tracecmd_destroy(session);
 		return NULL;
 	}
+	session->control.stop_fd =
+		-1; /* from here on the agent traces: it is stopped in good order */
 	return session;
 }
 

@@ -210,14 +210,15 @@ static void check_silent(void)
 	int fd;
 
 	if (!responder_thread_start(&server, "tcp:127.0.0.1:0") ||
-		tdm_socket_connect(&server.address, tdm_deadline_ns(5000), &fd, &err) != TDM_OK ||
+		tdm_socket_connect(&server.address, tdm_deadline_ns(5000), -1, &fd, &err) !=
+			TDM_OK ||
 		!(link = tdm_link_create(fd, TDM_ROLE_CLIENT, &link_options, &err))) {
 		fail("cannot connect");
 	}
 	tdm_open_put(&open, TDM_PURPOSE_EXCHANGE, 5);
 	tdm_record_add(&open, "clock", "mono");
 	tdm_burst_put(body, &burst);
-	if (tdm_link_request(link, &open, tdm_deadline_ns(5000), &opened, &err) != TDM_OK ||
+	if (tdm_link_request(link, &open, tdm_deadline_ns(5000), -1, &opened, &err) != TDM_OK ||
 		tdm_link_send(link, TDM_FRAME_BURST, body, sizeof(body), tdm_deadline_ns(1000),
 			&err) != TDM_OK) {
 		fail(err.text);

@@ -74,6 +74,7 @@ struct tdm_requester_options {
 	bool datagrams; /* exchange over UDP where TCP carries the connection: for kernel stamps */
 	uint64_t first_sequence; /* goes on where an earlier connection stopped */
 	uint32_t timeout_ms;     /* to connect and open; 0 = 5000 */
+	int stop_fd;             /* readable: give up connecting (TDM_AGAIN); 0 = none */
 };
 
 /* What the peer said at OPENED. */

@@ -37,11 +37,13 @@ struct tdm_peer {
  * Connects. The host of a TCP address must be numeric (tdm_address_resolve()).
  *
  * @param deadline_ns  As tdm_now_ns() counts.
+ * @param stop_fd      Becomes readable when nobody wants the connection any more; -1 = none.
  * @param fd           Receives the descriptor, owned by the caller.
  * @retval TDM_ERR_IO  Refused, unreachable or too late; @p err names the address.
+ * @retval TDM_AGAIN   @p stop_fd became readable; @p err says so.
  */
-enum tdm_status tdm_socket_connect(
-	const struct tdm_address *address, uint64_t deadline_ns, int *fd, struct tdm_error *err);
+enum tdm_status tdm_socket_connect(const struct tdm_address *address, uint64_t deadline_ns,
+	int stop_fd, int *fd, struct tdm_error *err);
 
 /**
  * Listens. A UNIX path left behind by a process that is gone is replaced; one that answers is not.

@@ -75,6 +75,7 @@ struct tdm_stream_options {
 	const struct tdm_address *address; /* numeric; borrowed for the stream's life */
 	const struct tdm_secret *secret;   /* borrowed; may be NULL */
 	uint32_t timeout_ms;               /* of every wait; 0 = 10000 */
+	int stop_fd;                       /* readable: give up connecting (TDM_AGAIN); 0 = none */
 };
 
 struct tdm_stream; /* one thread at a time, page links apart */

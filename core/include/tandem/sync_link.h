@@ -23,6 +23,7 @@ struct tdm_link_options {
 		*secret;       /* borrowed for the life of the link; NULL or not set = none */
 	uint32_t capabilities; /* bits of enum tdm_capability */
 	bool wants_proof;      /* server: this peer is granted nothing without the secret */
+	int stop_fd; /* client: readable where it shall give up connecting (TDM_AGAIN); 0 = none */
 };
 
 /**
@@ -41,6 +42,7 @@ struct tdm_link *tdm_link_create(
  * @param answer_ms  How long the answer to OPEN may take where the connection stands; 0 = until @p deadline_ns.
  * @param opened  Receives the server's answer; its text lives until the next call on the link. May be NULL.
  * @retval TDM_ERR_PEER  Refused, or no answer in time; @p err says what the peer gave as reason.
+ * @retval TDM_AGAIN     The options' stop_fd became readable.
  */
 enum tdm_status tdm_link_open(const struct tdm_address *address,
 	const struct tdm_link_options *options, const struct tdm_buffer *open, uint64_t deadline_ns,
@@ -52,9 +54,9 @@ enum tdm_status tdm_link_greet(const struct tdm_address *address,
 	const struct tdm_link_options *options, uint64_t deadline_ns, struct tdm_link **link,
 	struct tdm_error *err);
 
-/** The second half: sends OPEN and waits for OPENED. */
+/** The second half: sends OPEN and waits for OPENED; @p stop_fd as for tdm_link_receive(). */
 enum tdm_status tdm_link_request(struct tdm_link *link, const struct tdm_buffer *open,
-	uint64_t deadline_ns, struct tdm_opened *opened, struct tdm_error *err);
+	uint64_t deadline_ns, int stop_fd, struct tdm_opened *opened, struct tdm_error *err);
 
 /** Closes the socket; says CLOSE first where that needs no wait. NULL is fine. */
 void tdm_link_destroy(struct tdm_link *link);

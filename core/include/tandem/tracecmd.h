@@ -32,6 +32,7 @@ struct tdm_tracecmd_options {
 	size_t argument_count;
 	bool sync;           /* offer ptp */
 	uint32_t timeout_ms; /* of every wait; 0 = 10 s */
+	int stop_fd;         /* readable: give up connecting (TDM_AGAIN); 0 = none */
 };
 
 /**

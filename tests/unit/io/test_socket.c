@@ -23,7 +23,8 @@ static struct pair make_pair(const char *text)
 	assert_int_equal(tdm_address_parse(text, TDM_ADDRESS_LISTEN, &address, &err), TDM_OK);
 	assert_int_equal(tdm_socket_listen(&address, &pair.listener, &err), TDM_OK);
 	assert_int_equal(
-		tdm_socket_connect(&address, tdm_deadline_ns(2000), &pair.client, &err), TDM_OK);
+		tdm_socket_connect(&address, tdm_deadline_ns(2000), -1, &pair.client, &err),
+		TDM_OK);
 	while (tdm_socket_accept(pair.listener, &pair.server, &pair.peer, &err) == TDM_AGAIN) {
 		tdm_socket_wait(pair.listener, TDM_WAIT_READ, -1, tdm_deadline_ns(1000));
 	}
@@ -143,7 +144,7 @@ static void nobody_there_is_an_error_that_names_the_address(void **state)
 		tdm_address_parse("tcp:127.0.0.1", TDM_ADDRESS_CONNECT, &address, NULL), TDM_OK);
 	address.port = ntohs(at.sin_port);
 	assert_int_equal(
-		tdm_socket_connect(&address, tdm_deadline_ns(1000), &fd, &err), TDM_ERR_IO);
+		tdm_socket_connect(&address, tdm_deadline_ns(1000), -1, &fd, &err), TDM_ERR_IO);
 	assert_non_null(strstr(err.text, "tcp:127.0.0.1:"));
 }
 
