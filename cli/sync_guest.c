@@ -68,7 +68,7 @@ void sync_guest_destroy(struct sync_guest *guest)
 	tdm_requester_destroy(guest->requester);
 	sync_log_destroy(guest->log);
 	tdm_local_clock_release(&guest->clock);
-	kvm_tsc_release(guest->vms, guest->vm_count);
+	kvm_looks_release(&guest->looks);
 	pthread_cond_destroy(&guest->changed);
 	pthread_mutex_destroy(&guest->lock);
 	if (guest->stop_fd >= 0) {
@@ -166,41 +166,10 @@ static void disconnect(struct sync_guest *guest)
 /* KVM's numbers, read with each burst: one that changed is a migration or a write to the TSC. */
 static void look_at_kvm(struct sync_guest *guest)
 {
-	size_t count;
-	struct kvm_tsc_vm *vms;
-
-	if (!guest->options.use_kvm || guest->clock.trace != TDM_CLOCK_TSC) {
-		return;
+	if (guest->options.use_kvm && guest->clock.trace == TDM_CLOCK_TSC) {
+		kvm_looks_take(&guest->looks, NULL);
+		guest->outcome.kvm_ended = guest->looks.ended;
 	}
-	vms = kvm_tsc_read(NULL, &count);
-	if (!guest->vms) {
-		guest->vms = vms;
-		guest->vm_count = count;
-		return;
-	}
-
-	size_t kept = 0;
-
-	/* A VM that is another one now is none of those that may be meant; the others stay. */
-	for (size_t i = 0; i < guest->vm_count; i++) {
-		const struct kvm_tsc_vm old = guest->vms[i];
-		bool same = false;
-
-		for (size_t k = 0; k < count; k++) {
-			same |= strcmp(old.name, vms[k].name) == 0 &&
-				old.vcpu_count == vms[k].vcpu_count &&
-				memcmp(old.vcpus, vms[k].vcpus,
-					old.vcpu_count * sizeof(*old.vcpus)) == 0;
-		}
-		if (same) {
-			guest->vms[kept++] = old;
-		} else {
-			free(old.vcpus);
-			guest->outcome.kvm_changed++;
-		}
-	}
-	guest->vm_count = kept;
-	kvm_tsc_release(vms, count);
 }
 
 static void save(struct sync_guest *guest, bool is_last, struct tdm_error *err)
@@ -212,8 +181,8 @@ static void save(struct sync_guest *guest, bool is_last, struct tdm_error *err)
 		began_ns < guest->saved_ns + guest->save_cost_ns * SAVE_COST_SHARE) {
 		return;
 	}
-	outcome->status = sync_log_save_corrections(guest->log, guest->vms, guest->vm_count,
-		&outcome->quality, &outcome->kvm, &outcome->kvm_differ, err);
+	outcome->status = sync_log_save_corrections(guest->log, &guest->looks, &outcome->quality,
+		&outcome->kvm, &outcome->kvm_differ, err);
 	outcome->has_files |= outcome->status == TDM_OK;
 	outcome->segments = sync_log_segments(guest->log);
 	memcpy(outcome->breaks_text, sync_log_breaks(guest->log), sizeof(outcome->breaks_text));

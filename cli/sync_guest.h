@@ -5,7 +5,6 @@
 #ifndef CLI_SYNC_GUEST_H
 #define CLI_SYNC_GUEST_H
 
-#include "kvm_tsc.h"
 #include "sync_log.h"
 #include <semaphore.h>
 #include <tandem/log.h>
@@ -39,16 +38,16 @@ struct sync_outcome {
 	size_t segments;
 	char breaks_text[SYNC_BREAKS_BYTES]; /* kinds and places of what is between them */
 	uint64_t host_unit_hz, guest_unit_hz, rate_ppb;
-	uint64_t lost;        /* probes unanswered */
-	uint64_t pairs;       /* readings of this host's clock by the guest */
-	uint32_t breaks;      /* connections that ended early */
-	bool is_delayed;      /* the peer lacks TCP_NODELAY */
-	bool is_unstable;     /* the guest's TSCs drift apart */
-	bool lacks_stamps;    /* kernel stamps were asked for and could not be had */
-	bool lacks_end;       /* the last burst failed: the end is extrapolated */
-	enum sync_kvm kvm;    /* what KVM's own numbers were worth */
-	uint32_t kvm_changed; /* VMs that ended, or whose numbers changed, while we looked */
-	uint64_t kvm_differ;  /* SYNC_KVM_DIFFERS: by so many host units */
+	uint64_t lost;       /* probes unanswered */
+	uint64_t pairs;      /* readings of this host's clock by the guest */
+	uint32_t breaks;     /* connections that ended early */
+	bool is_delayed;     /* the peer lacks TCP_NODELAY */
+	bool is_unstable;    /* the guest's TSCs drift apart */
+	bool lacks_stamps;   /* kernel stamps were asked for and could not be had */
+	bool lacks_end;      /* the last burst failed: the end is extrapolated */
+	enum sync_kvm kvm;   /* what KVM's own numbers were worth */
+	uint32_t kvm_ended;  /* VMs that ended while we looked, or changed again and again */
+	uint64_t kvm_differ; /* SYNC_KVM_DIFFERS: by so many host units */
 };
 
 struct sync_guest; /* opaque */

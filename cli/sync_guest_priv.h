@@ -51,9 +51,7 @@ struct sync_guest {
 	uint64_t pairs_refused;
 	bool pairs_told;
 
-	/* KVM's numbers at the start; of use only while they stay so. */
-	struct kvm_tsc_vm *vms;
-	size_t vm_count;
+	struct kvm_looks looks;
 };
 
 #define GUEST_INFO(guest, ...)    TDM_INFO((guest)->options.log, __VA_ARGS__)

@@ -322,33 +322,39 @@ size_t sync_log_segments(const struct sync_log *log)
 
 /* What a VM's numbers make of the log's clocks; NULL where they make nothing. */
 static struct tdm_timeline *exact_of(
-	const struct tdm_timeline *measured, const struct kvm_tsc_vm *vm)
+	const struct tdm_timeline *measured, const struct kvm_looks_vm *vm)
 {
 	struct tdm_timeline_info info = tdm_timeline_get_info(measured);
 	struct tdm_timeline *exact = NULL;
 
 	info.method = "exact";
-	if (tdm_timeline_from_tsc(&info, vm->vcpus, vm->vcpu_count, &exact, NULL) != TDM_OK) {
+	if (tdm_timeline_from_tsc_spans(&info, vm->spans, vm->span_count, &exact, NULL) != TDM_OK) {
 		return NULL;
 	}
 	return exact;
 }
 
-static bool is_same(const struct kvm_tsc_vm *a, const struct kvm_tsc_vm *b)
+static bool is_same(const struct kvm_looks_vm *a, const struct kvm_looks_vm *b)
 {
-	return a->vcpus[0].offset == b->vcpus[0].offset && a->vcpus[0].ratio == b->vcpus[0].ratio;
+	bool same = a->span_count == b->span_count;
+
+	for (size_t i = 0; same && i < a->span_count; i++) {
+		same = a->spans[i].vcpus[0].offset == b->spans[i].vcpus[0].offset &&
+		       a->spans[i].vcpus[0].ratio == b->spans[i].vcpus[0].ratio;
+	}
+	return same;
 }
 
 /* The VM whose relation the exchanges allow. The caller destroys it; NULL: none, or not one. */
 static struct tdm_timeline *find_exact(const struct tdm_timeline *measured,
-	const struct kvm_tsc_vm *vms, size_t vm_count, enum sync_kvm *kvm, uint64_t *differ)
+	const struct kvm_looks *looks, enum sync_kvm *kvm, uint64_t *differ)
 {
 	struct tdm_timeline *found = NULL;
 	size_t found_at = 0;
 
 	*kvm = SYNC_KVM_NONE;
-	for (size_t i = 0; i < vm_count; i++) {
-		struct tdm_timeline *exact = exact_of(measured, &vms[i]);
+	for (size_t i = 0; i < looks->count; i++) {
+		struct tdm_timeline *exact = exact_of(measured, &looks->vms[i]);
 		uint64_t worst = 0;
 
 		if (!exact) {
@@ -356,7 +362,7 @@ static struct tdm_timeline *find_exact(const struct tdm_timeline *measured,
 		}
 		if (!tdm_timeline_agrees(exact, measured, UINT32_MAX, &worst)) {
 			tdm_timeline_destroy(exact);
-			if (vm_count == 1) {
+			if (looks->count == 1) {
 				*kvm = SYNC_KVM_DIFFERS;
 				*differ = worst;
 			}
@@ -366,7 +372,7 @@ static struct tdm_timeline *find_exact(const struct tdm_timeline *measured,
 			*kvm = SYNC_KVM_USED;
 		} else {
 			tdm_timeline_destroy(exact);
-			if (!is_same(&vms[i], &vms[found_at])) {
+			if (!is_same(&looks->vms[i], &looks->vms[found_at])) {
 				*kvm = SYNC_KVM_AMBIGUOUS;
 			}
 		}
@@ -378,9 +384,26 @@ static struct tdm_timeline *find_exact(const struct tdm_timeline *measured,
 	return found;
 }
 
-enum tdm_status sync_log_save_corrections(struct sync_log *log, const struct kvm_tsc_vm *vms,
-	size_t vm_count, struct tdm_quality *quality, enum sync_kvm *kvm, uint64_t *differ,
-	struct tdm_error *err)
+/* The segments of an exact relation are known to a tick; where it changed, readings of both sides are in doubt. */
+static void judge_exact(const struct tdm_timeline *exact, struct tdm_quality *quality)
+{
+	const size_t doubts = tdm_timeline_get_info(exact).doubt_count;
+
+	quality->grade = TDM_GRADE_EXACT;
+	quality->median_bound = 1;
+	quality->worst_bound = 1;
+	quality->doubt = 0;
+	for (size_t i = 0; i < doubts; i++) {
+		uint64_t from;
+		uint64_t to;
+
+		tdm_timeline_doubt(exact, i, &from, &to);
+		quality->doubt += to - from + 1;
+	}
+}
+
+enum tdm_status sync_log_save_corrections(struct sync_log *log, const struct kvm_looks *looks,
+	struct tdm_quality *quality, enum sync_kvm *kvm, uint64_t *differ, struct tdm_error *err)
 {
 	struct tdm_timeline *measured = NULL;
 	enum tdm_status status = tdm_estimate(log->log, &measured, quality, err);
@@ -391,12 +414,10 @@ enum tdm_status sync_log_save_corrections(struct sync_log *log, const struct kvm
 		return status;
 	}
 
-	struct tdm_timeline *exact = find_exact(measured, vms, vm_count, kvm, differ);
+	struct tdm_timeline *exact = find_exact(measured, looks, kvm, differ);
 
 	if (exact) {
-		quality->grade = TDM_GRADE_EXACT;
-		quality->median_bound = 1;
-		quality->worst_bound = 1;
+		judge_exact(exact, quality);
 		status = write_corrections(log, exact, err);
 	} else {
 		for (size_t i = 0; i < log->cpu_count && status == TDM_OK; i++) {

@@ -5,7 +5,7 @@
 #ifndef CLI_SYNC_LOG_H
 #define CLI_SYNC_LOG_H
 
-#include "kvm_tsc.h"
+#include "kvm_looks.h"
 #include <stdbool.h>
 #include <tandem/estimate.h>
 #include <tandem/requester.h>
@@ -68,15 +68,14 @@ enum sync_kvm {
 /**
  * Estimates all there is and replaces NAME.corrections.
  *
- * @param vms      VMs of this machine, of which one may be the guest; may be NULL.
+ * @param looks    VMs of this machine, of which one may be the guest.
  * @param quality  Receives how good it is.
  * @param kvm      Receives what became of the VMs.
  * @param differ   Receives by how many host units the only VM lies outside what was measured.
  * @retval TDM_ERR_RANGE  No exchange can be used: no file.
  */
-enum tdm_status sync_log_save_corrections(struct sync_log *log, const struct kvm_tsc_vm *vms,
-	size_t vm_count, struct tdm_quality *quality, enum sync_kvm *kvm, uint64_t *differ,
-	struct tdm_error *err);
+enum tdm_status sync_log_save_corrections(struct sync_log *log, const struct kvm_looks *looks,
+	struct tdm_quality *quality, enum sync_kvm *kvm, uint64_t *differ, struct tdm_error *err);
 
 /** One exchange as logs keep it. */
 struct tdm_exchange_record sync_log_record_of(const struct tdm_exchange_sample *sample);

@@ -81,12 +81,12 @@ static int report_kvm(
 	case SYNC_KVM_USED:
 		return TDM_EXIT_DONE;
 	case SYNC_KVM_NONE:
-		if (outcome->kvm_changed > 0 && !command->quiet) {
+		if (outcome->kvm_ended > 0 && !command->quiet) {
 			fprintf(stderr,
-				"tandem %s: %s: the tsc-offset of %" PRIu32
-				" VM%s changed meanwhile (ended, migrated, or its TSC was written): exchanges are in the file\n",
-				command->name, name, outcome->kvm_changed,
-				outcome->kvm_changed == 1 ? "" : "s");
+				"tandem %s: %s: %" PRIu32
+				" VM%s of this machine ended meanwhile: exchanges are in the file\n",
+				command->name, name, outcome->kvm_ended,
+				outcome->kvm_ended == 1 ? "" : "s");
 		}
 		return TDM_EXIT_DONE;
 	case SYNC_KVM_AMBIGUOUS:

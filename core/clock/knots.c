@@ -443,6 +443,7 @@ static enum tdm_status put_runs(
 		}
 		est->quality.ambiguous |= is_repeated(est, span);
 		find_range(est, span, &runs[count]);
+		runs[count].kind = TDM_SEGMENT_EPOCH;
 		runs[count].timeline = tdm_timeline_create();
 		status = runs[count].timeline
 				 ? tdm_timeline_set_info(runs[count].timeline, &info, err)

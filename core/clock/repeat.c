@@ -133,7 +133,7 @@ static enum tdm_status put_place(
 	if (!merge->has_open || merge->run != chosen || merge->segment != segment) {
 		const struct tdm_segment_info info = tdm_timeline_segment(own, segment);
 		const enum tdm_segment_kind kind = !merge->has_open       ? TDM_SEGMENT_START
-						   : merge->run != chosen ? TDM_SEGMENT_EPOCH
+						   : merge->run != chosen ? merge->runs[chosen].kind
 									  : info.kind;
 
 		status = tdm_timeline_add_segment(merge->timeline, kind, guest, merge->err);

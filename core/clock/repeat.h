@@ -16,6 +16,7 @@ enum {
 struct repeat_run {
 	struct tdm_timeline *timeline;
 	uint64_t from, until;
+	enum tdm_segment_kind kind; /* of the break before it */
 };
 
 /** Puts runs, in the order of time, into an empty timeline whose info is set. */

@@ -4,10 +4,15 @@
 
 Both ends are this machine, so the true offset is 0 and a VM of offset 0 is the guest.
 """
+import ctypes
+import mmap
 import os
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import tandem_wire as t
@@ -49,6 +54,104 @@ def run(out, agent, name, want, *options, during=None):
     t.say(f"{name}: {method}; " + (errors.strip().splitlines() or [""])[-1])
     t.Corrections(os.path.join(directory, "g.corrections")).check_identity()
     return method, lines, errors
+
+
+def make_rdtsc():
+    """The TSC, which Python cannot read by itself."""
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(bytes.fromhex("0f31" "48c1e220" "4809d0" "c3"))  # rdtsc; shl rdx, 32; or rax, rdx; ret
+    function = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+    function.code = code
+    return function
+
+
+class Guest:
+    """An agent in a guest whose TSC is this machine's and an offset, which its hypervisor may change at any time."""
+
+    def __init__(self, directory, unit_hz):
+        self.path = os.path.join(directory, "guest")
+        self.unit_hz, self.rdtsc = unit_hz, make_rdtsc()
+        self.offset = 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(8)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            sock, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
+
+    def serve(self, sock):
+        peer = t.Peer(sock, client=False)
+        peer.greet()
+        session = struct.unpack_from("<I", peer.read_frame()[1], 4)[0]
+        peer.send(t.OPENED, struct.pack("<II", session, 0) +
+                  f"boot guest\nclock x86-tsc\nraw x86-tsc\nunit-hz {self.unit_hz}\n".encode())
+        while got := peer.read_frame():
+            now = self.rdtsc() + self.offset
+            kind, body, _ = got
+            if kind == t.BURST:
+                peer.send(t.READY, body[:4] + bytes(4))
+            elif kind == t.EXCHANGE:
+                sequence, h1 = struct.unpack_from("<QQ", body, 16)
+                peer.send(t.EXCHANGE, t.message(2, session, sequence, h1=h1, g2=now, g3=now))
+            elif kind == t.QUERY:
+                peer.send(t.NOTES)
+        sock.close()
+
+
+def apply(corrections, guest):
+    """(host, doubt) of a guest reading."""
+    lines = [line.split() for line in corrections]
+    segments = []
+    for line in lines:
+        if line[0] == "segment":
+            segments.append((int(line[2]), line[1], []))
+        elif line[0] == "k":
+            segments[-1][2].append(tuple(map(int, line[1:])))
+    start, kind, knots = [segment for segment in segments if segment[0] <= guest][-1]
+    a, b = next(((a, b) for a, b in zip(knots, knots[1:]) if guest <= b[0]), knots[-2:])
+    in_doubt = any(int(line[1]) <= guest <= int(line[2]) for line in lines if line[0] == "doubt")
+    return a[1] + (guest - a[0]) * (b[1] - a[1]) // (b[0] - a[0]), in_doubt
+
+
+def changes(out, hz):
+    """The hypervisor writes the guest's TSC while it is synchronised: each of its times is exact on its own."""
+    guest = Guest(out, hz)
+    for name, steps in (("ahead", [3 * hz]), ("twice", [3 * hz, 10 * hz]), ("by little", [300]), ("back", [-300])):
+        guest.offset = 0
+        make({"100-11": [0, 7]})
+        directory = os.path.join(out, "change-" + name)
+        process = subprocess.Popen([t.TANDEM, "sync", "-o", directory, "--guest", f"g=unix:{guest.path}", "-C", "x86-tsc",
+                                    "--", "sleep", str(2.3 + 2 * len(steps))],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        asked = []  # (guest reading, host reading, sure)
+        for offset in [0, *steps]:
+            if offset:
+                time.sleep(0.3)
+                guest.offset = offset
+                for number in (1, 0):
+                    write("100-11", f"vcpu{number}", "tsc-offset", offset + 7 * number)
+            for _ in range(17):
+                time.sleep(0.1)
+                host = guest.rdtsc()
+                asked.append((host + guest.offset, host))
+        told, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, f"{name}: status {process.returncode}\n{told}{errors}"
+        lines = open(os.path.join(directory, "g.corrections")).read().splitlines()
+        assert "method exact" in lines, f"{name}: {told}{errors}"
+        kinds = [line.split()[1] for line in lines if line.startswith("segment ")]
+        assert kinds == ["start"] + ["step"] * len(steps), f"{name}: {lines}"
+        assert "cpu 1 -7 0" in lines, lines
+        doubted = 0
+        for reading, host in asked:
+            got, in_doubt = apply(lines, reading)
+            doubted += in_doubt
+            assert in_doubt or abs(got - host) <= 1, f"{name}: {reading} is put to {got}, the truth is {host}\n{lines}"
+            assert abs(got - host) <= 301, f"{name}: {reading} is put to {got}, the truth is {host}\n{lines}"
+        assert doubted == 0 if steps[0] > hz else 0 < doubted < len(asked) / 2, (name, doubted, lines)
+        t.say(f"changed {name}: exact, segments {', '.join(kinds)}; {doubted} of {len(asked)} readings in doubt")
 
 
 def main():
@@ -94,11 +197,21 @@ def main():
         make({"100-11": [0], "101-12": [0]})
         assert run(out, agent, "two that are the same", 0)[0] == "exact"
 
-        # A migration, or a write to the TSC, in the middle: what was read at the start holds no more.
+        # A change that the guest's clock did not make: this VM is none that may be meant.
         make({"100-11": [0]})
-        method, _, errors = run(out, agent, "changed", 0,
+        method, _, errors = run(out, agent, "changed", 3,
                                 during=lambda: write("100-11", "vcpu0", "tsc-offset", 77_000_000))
-        assert method == "bounded" and "1 VM changed" in errors, errors
+        assert method == "bounded" and "contradicts the exchanges" in errors, errors
+        make({"100-11": [0]})
+        method, _, errors = run(out, agent, "ended", 0, during=lambda: subprocess.run(["rm", "-r", os.path.join(DEBUG, "kvm", "100-11")]))
+        assert method == "bounded" and "1 VM of this machine ended" in errors, errors
+        # One of its vCPUs only: no line for all of them.
+        make({"100-11": [0, 0]})
+        method, _, errors = run(out, agent, "one vCPU changed", 0,
+                                during=lambda: write("100-11", "vcpu1", "tsc-offset", 1000))
+        assert method == "bounded", errors
+        hz = int(next(line for line in lines if line.startswith("host ")).split()[-1])
+        changes(out, hz)
         # Another VM that ends is no matter of this guest.
         make({"100-11": [0], "101-12": [-5_000_000_000]})
         method, _, errors = run(out, agent, "another one ends", 0, during=lambda: subprocess.run(["rm", "-r", os.path.join(DEBUG, "kvm", "101-12")]))

@@ -111,9 +111,31 @@ enum tdm_status tdm_timeline_from_tsc(const struct tdm_timeline_info *info,
 	const struct tdm_tsc_relation *vcpus, size_t vcpu_count, struct tdm_timeline **timeline,
 	struct tdm_error *err);
 
+/* The same relation in all looks between two host readings. */
+struct tdm_tsc_span {
+	const struct tdm_tsc_relation *vcpus; /* borrowed for the call */
+	size_t vcpu_count;
+	uint64_t
+		host_from; /* TSC behind the first look that saw it: the change to it came earlier */
+	uint64_t host_until; /* TSC before the last one: the change from it came later */
+};
+
+/**
+ * As tdm_timeline_from_tsc(), where KVM's numbers changed meanwhile (a migration, a write to the TSC): a segment for each span.
+ *
+ * A change happened at some time between the looks around it. Readings that only one side of it can have shown are exact; those
+ * of both are covered by the bound and in doubt.
+ *
+ * @param spans  In the order of time; the first holds from the beginning, the last to the end.
+ * @retval TDM_ERR_UNSUPPORTED  vCPUs with different ratios, or whose differences changed.
+ */
+enum tdm_status tdm_timeline_from_tsc_spans(const struct tdm_timeline_info *info,
+	const struct tdm_tsc_span *spans, size_t span_count, struct tdm_timeline **timeline,
+	struct tdm_error *err);
+
 /**
  * Asks whether a measured timeline allows an exact one: at each knot of @p measured and in its middle intervals, the exact reading lies
- * inside the measured bound.
+ * inside the measured bound; where the exact one is in doubt, any reading that it allows does.
  *
  * @param worst  Receives by how many host units it lies outside at worst; 0 where it agrees.
  */
