@@ -218,7 +218,7 @@ def main():
         try:
             for name in markdown:
                 blocks, _ = documents.of_markdown(os.path.join(SOURCE, name), name)
-                if name == "README.md":
+                if os.path.basename(name) == "README.md":
                     blocks += documents.of_table(os.path.join(SOURCE, name), name)
                 if not only or name in only:
                     runner.document(blocks)

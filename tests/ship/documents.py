@@ -156,7 +156,7 @@ def of_help(tandem, command):
 
 def files(source):
     """Documents by their paths below the source folder."""
-    markdown = [name for name in ("README.md", "CONTRIBUTING.md") if os.path.exists(os.path.join(source, name))]
+    markdown = [name for name in ("README.md", "CONTRIBUTING.md", "packaging/README.md") if os.path.exists(os.path.join(source, name))]
     for folder in ("docs", "docs/recipes"):
         path = os.path.join(source, folder)
         markdown += sorted(f"{folder}/{name}" for name in (os.listdir(path) if os.path.isdir(path) else []) if name.endswith(".md"))

@@ -30,9 +30,15 @@ def of_help(program, *command):
 
 def of_page(page):
     """Options that have an entry (.It Fl) in the page."""
-    found = set()
+    return set().union(*entries_of_page(page))
+
+
+def entries_of_page(page):
+    """The same, entry by entry: those that stand together are one option's letter and name, or a pair."""
+    entries = []
     for line in open(os.path.join(SOURCE, "man", page)).read().split("\n"):
         if line.startswith(".It ") and " Fl " in line:
+            found = set()
             # "Fl -guest" and "Fl \-guest" are --guest, "Fl g" is -g; "Fl g , -guest" is both.
             is_flag = False
             for word in line.replace("\\-", "-").replace("\\&", "").split()[1:]:
@@ -42,7 +48,37 @@ def of_page(page):
                     is_flag = False
                 elif is_flag and word not in ",|":
                     found.add("-" + word.rstrip(","))
-    return found
+            if found:
+                entries.append(found)
+    return entries
+
+
+def of_source(command):
+    """Options that the program takes: the rows of its table."""
+    name = command.replace("-", "_")
+    paths = ["agent/agent_options.c"] if command == "tandem-agent" else [f"cli/{name}.c", f"cli/{name}_options.c"]
+    texts = [open(os.path.join(SOURCE, path)).read() for path in paths if os.path.exists(os.path.join(SOURCE, path))]
+    return {"--" + option for text in texts for option in
+            re.findall(r'\{ "([a-z-]+)", (?:no|required|optional)_argument,', text)}
+
+
+def of_synopsis(page):
+    """(long, short) options that the synopsis names."""
+    text = open(os.path.join(SOURCE, "man", page)).read().replace("\\-", "-")
+    flags = re.findall(r"\bFl (-?[a-zA-Z][a-z-]*)", text.split(".Sh SYNOPSIS")[1].split(".Sh ")[0])
+    return {"-" + flag for flag in flags}
+
+
+def parameters():
+    """Parameters of component classes: as the sources check them, and as the pages tell them."""
+    for name, path in (("source.tandem.tracedat", "source/src_tracedat.c"), ("source.tandem.perf", "source/src_perf.c"),
+                       ("source.tandem.live", "source/src_live.c"), ("filter.tandem.clock", "clock/flt_component.c")):
+        text = open(os.path.join(SOURCE, "plugin", path)).read()
+        taken = set(re.findall(r'\{ (?:\.name = )?"([a-z-]+)", (?:\.kinds = )?PARAM_', text))
+        page = open(os.path.join(SOURCE, "man", f"babeltrace2-{name}.7")).read()
+        told = set(re.findall(r"^\.It Cm ([a-z-]+)", page, re.M)) | set(re.findall(r"^\.It Cm [a-z-]+ , Cm ([a-z-]+)", page, re.M))
+        check(len(taken) >= 4, f"{path}: parameters {taken}")
+        check(taken == told, f"babeltrace2-{name}.7 lacks {sorted(taken - told)}, has {sorted(told - taken)} too much")
 
 
 def main():
@@ -61,6 +97,13 @@ def main():
         check(told or command == ["check-ctf"], f"{page}: no option in --help")
         check(told <= written, f"{page} lacks {sorted(told - written)}, which --help has")
         check(written <= told, f"{page} has {sorted(written - told)}, which --help lacks")
+        taken = of_source(command[0] if command else "tandem-agent") - COMMON
+        check(taken == {option for option in told if option.startswith("--")},
+              f"{page}: the program takes {sorted(taken)}, --help has {sorted(told)}")
+        named = of_synopsis(page) - COMMON
+        check(named <= written, f"{page}: its synopsis has {sorted(named - written)}, which have no entry")
+        for entry in entries_of_page(page):
+            check(entry & (named | COMMON), f"{page}: its synopsis lacks {sorted(entry)}")
 
     # Component classes: the plugin says which there are, and the sources which parameters they take.
     plugin = subprocess.run(["babeltrace2", f"--plugin-path={BUILD}/plugin", "list-plugins"], capture_output=True, text=True, timeout=60).stdout
@@ -76,6 +119,7 @@ def main():
         check(not about or about[1] in commands, f"man/{page}: there is no such command")
         about = re.fullmatch(r"babeltrace2-(\S+)\.7", page)
         check(not about or about[1] in classes, f"man/{page}: there is no such component class")
+    parameters()
     links()
 
 
@@ -100,7 +144,9 @@ def links():
                 check(target.startswith("https://"), f"{name}: link to {target}")
                 continue
             file, _, anchor = target.partition("#")
-            where = os.path.normpath(os.path.join(os.path.dirname(path), file)) if file else path
+            # This one is installed beside docs/.
+            folder = SOURCE if name == "packaging/README.md" else os.path.dirname(path)
+            where = os.path.normpath(os.path.join(folder, file)) if file else path
             check(os.path.exists(where), f"{name}: link to {target}, which is not there")
             if anchor and where.endswith(".md") and os.path.exists(where):
                 check(anchor in anchors(where), f"{name}: link to {target}: no such heading")

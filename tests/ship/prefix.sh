@@ -26,8 +26,13 @@ unset BABELTRACE_PLUGIN_PATH
 grep -q '^ExecStart=/opt/tandem/sbin/tandem-agent ' "$prefix/lib/systemd/system/tandem-agent.service" || fail "the unit starts another agent"
 grep -qx 'prefix=/opt/tandem' "$prefix"/lib*/pkgconfig/tandem.pc || [ -e "$prefix"/lib/*/pkgconfig/tandem.pc ] || fail "tandem.pc names another prefix"
 for file in share/bash-completion/completions/tandem share/doc/tandem/LICENSE share/doc/tandem/README.md \
-	share/doc/tandem/docs/architecture.md share/doc/tandem/examples/host-and-guest.sh share/tandem/sessions/tandem-syscalls.lttng; do
+	share/doc/tandem/docs/architecture.md share/doc/tandem/examples/host-and-guest.sh \
+	share/doc/tandem/examples/kvm-tsc.dat share/tandem/sessions/tandem-syscalls.lttng; do
 	[ -s "$prefix/$file" ] || fail "$file is not installed"
+done
+! grep -qE '\./(demo|check)[^`]' "$prefix/share/doc/tandem/README.md" || fail "the README that is installed names what only a clone has"
+for link in $(sed -n 's/.*](\([^)]*\)).*/\1/p' "$prefix/share/doc/tandem/README.md"); do
+	[ -e "$prefix/share/doc/tandem/$link" ] || fail "README links to $link, which is not installed"
 done
 version=$("$prefix/bin/tandem" --version | cut -d' ' -f2)
 for page in "$TANDEM_SOURCE"/man/*.[1-8]; do
