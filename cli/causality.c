@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "causality.h"
 #include "causality_read.h"
+#include "clock/flt_host_clock.h"
 #include "json_writer.h"
 #include "plugin_find.h"
 #include "view_plan.h"
@@ -202,7 +203,73 @@ static bool is_doubtful(const struct causality_report *report)
 	return with_windows && report->outside + beyond > with_windows / 2;
 }
 
-static void print_text(const struct machine *machine, const struct causality_report *report)
+/*
+ * What TCP packets in both directions tell of the clocks: none is received before it was sent, so what is to be added to the
+ * guest's times lies between two bounds. @return False where they tell nothing.
+ */
+static bool find_shift(const struct causality_report *report, int64_t *least_ns, int64_t *most_ns)
+{
+	*least_ns = -report->to_guest.least_ns;
+	*most_ns = report->to_host.least_ns;
+	return report->to_guest.pairs && report->to_host.pairs;
+}
+
+/*
+ * The offset by hand (--offset: of readings) that adds a shift to a guest's times as they are now. @return False where it
+ * is not known: only LTTng's packets have headers, so only CTF is asked.
+ */
+static bool find_offset(
+	const struct run *run, const struct machine *machine, int64_t shift_ns, int64_t *offset_ns)
+{
+	const struct view_input *const guest = machine->input;
+	struct flt_host_clock own, hosts;
+	struct tdm_error fault;
+
+	if (guest && strncmp(guest->corrections, "offset:", 7) == 0) {
+		return cli_parse_int(guest->corrections + 7, offset_ns) &&
+		       !__builtin_add_overflow(*offset_ns, shift_ns, offset_ns);
+	}
+	for (size_t i = 0; guest && !*guest->corrections && i < run->count; i++) {
+		const struct view_input *const host = run->machines[i].input;
+
+		if (run->machines[i].is_host && host && host->kind == VIEW_CTF &&
+			guest->kind == VIEW_CTF &&
+			flt_host_clock_epoch(guest->path, NULL, &own, &fault) == TDM_OK &&
+			flt_host_clock_epoch(host->path, NULL, &hosts, &fault) == TDM_OK) {
+			return !__builtin_sub_overflow(own.epoch_ns, hosts.epoch_ns, offset_ns) &&
+			       !__builtin_add_overflow(*offset_ns, shift_ns, offset_ns);
+		}
+	}
+	return false;
+}
+
+static void print_shift(
+	const struct run *run, const struct machine *machine, const struct causality_report *report)
+{
+	int64_t least_ns, most_ns, offset_ns;
+
+	if (!find_shift(report, &least_ns, &most_ns)) {
+		return;
+	}
+	if (least_ns > most_ns) {
+		puts("  no one offset puts all packets in order: the clocks run apart or one stepped; tandem sync measures that while one "
+		     "records");
+		return;
+	}
+
+	const int64_t middle_ns = least_ns + (most_ns - least_ns) / 2;
+
+	printf("  packets bound what is to be added to its times: %" PRId64 " to %" PRId64 " ns\n",
+		least_ns, most_ns);
+	if ((least_ns > 0 || most_ns < 0) && find_offset(run, machine, middle_ns, &offset_ns)) {
+		printf("  so --offset %s=%" PRId64 " puts it on the host's clock, to +-%" PRId64
+		       " ns\n",
+			machine->name, offset_ns, most_ns - middle_ns);
+	}
+}
+
+static void print_text(
+	const struct run *run, const struct machine *machine, const struct causality_report *report)
 {
 	printf("%s, put on the host's clock by: %s\n", machine->name, machine->tie);
 	for (size_t i = 0; i < report->vcpu_count; i++) {
@@ -232,6 +299,7 @@ static void print_text(const struct machine *machine, const struct causality_rep
 		report->to_guest.pairs, report->to_guest.violations);
 	printf("  TCP packets guest to host: %" PRIu64 ", received before sent: %" PRIu64 "\n",
 		report->to_host.pairs, report->to_host.violations);
+	print_shift(run, machine, report);
 	if (report->has_room && !report->outside) {
 		printf("  an error of the clocks would show from %" PRId64
 		       " ns (guest too early) or %" PRId64 " ns (guest too late) on\n",
@@ -261,9 +329,12 @@ static void print_packets(
 	json_object_end(json);
 }
 
-static void print_json(struct json_writer *json, const struct machine *machine,
-	const struct causality_report *report)
+static void print_json(
+	struct run *run, const struct machine *machine, const struct causality_report *report)
 {
+	struct json_writer *const json = &run->writer;
+	int64_t least_ns, most_ns, offset_ns;
+
 	json_object_begin(json, NULL);
 	json_text(json, "guest", machine->name);
 	json_text(json, "correction", machine->tie);
@@ -288,6 +359,15 @@ static void print_json(struct json_writer *json, const struct machine *machine,
 	if (report->has_room) {
 		json_int(json, "room_back_ns", report->room_back_ns);
 		json_int(json, "room_ahead_ns", report->room_ahead_ns);
+	}
+	if (find_shift(report, &least_ns, &most_ns)) {
+		json_int(json, "shift_least_ns", least_ns);
+		json_int(json, "shift_most_ns", most_ns);
+		if (least_ns <= most_ns &&
+			find_offset(
+				run, machine, least_ns + (most_ns - least_ns) / 2, &offset_ns)) {
+			json_int(json, "offset_ns", offset_ns);
+		}
 	}
 	json_bool(json, "doubt", is_doubtful(report));
 	if (is_known(report)) {
@@ -325,9 +405,9 @@ static enum tdm_status judge_guests(struct run *run, struct tdm_error *err)
 			return no_memory(err);
 		}
 		if (run->json) {
-			print_json(&run->writer, &run->machines[i], &report);
+			print_json(run, &run->machines[i], &report);
 		} else {
-			print_text(&run->machines[i], &report);
+			print_text(run, &run->machines[i], &report);
 		}
 		contradictions += report.contradictions;
 		judged += is_known(&report);

@@ -368,7 +368,7 @@ static enum tdm_status find_corrections(
 		find_bound(machine);
 	} else if (ctf->count > 1 || ctf->is_mixed) {
 		TDM_WARNING(&ctf->command->log,
-			"%s: nothing relates its clock to the host's, so it keeps its own: give --corrections %s=FILE or --offset %s=NS",
+			"%s: nothing relates its clock to the host's, so it keeps its own: give --corrections %s=FILE (tandem sync makes it while one records) or --offset %s=NS (tandem info --causality finds it where both sides recorded TCP packets)",
 			machine->path, machine->name, machine->name);
 	}
 	return status;

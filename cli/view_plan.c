@@ -429,7 +429,8 @@ static void say_unrelated(const struct plan *plan, const struct view_input *inpu
 		(input->kind == VIEW_CTF || input->kind == VIEW_LIVE_LTTNG)) {
 		TDM_WARNING(plan->log,
 			"Nothing relates the clock of \"%s\" to the host's, it is merged by its own: give --corrections %s=FILE "
-			"(of tandem sync) or --offset %s=NS: input=%s",
+			"(tandem sync makes it while one records) or --offset %s=NS (tandem info --causality finds it where both sides "
+			"recorded TCP packets): input=%s",
 			input->name, input->name, input->name, input->path);
 	}
 }

@@ -106,4 +106,23 @@ def a_mixture_has_one_epoch_and_the_names_that_were_given(directory):
         assert one == other + 10**9 + epoch, (one, other, one - other)
 
 
-main([corrections_of_another_clock_session_or_time_are_told, a_mixture_has_one_epoch_and_the_names_that_were_given])
+def packets_bound_an_offset_where_nothing_else_relates(_directory):
+    pair = os.path.join(DATA, "lttng-kernel", "pair1")
+    inputs = ["host=" + os.path.join(pair, "host"), "web=" + os.path.join(pair, "guest")]
+    truth = 727894648992  # TRUTH.txt
+    done = run(TANDEM, "info", "--causality", *inputs)
+    assert done.code == 0 and "tandem info --causality finds it" in done.err, done
+    offset, bound = map(int, re.search(r"so --offset web=(-?\d+) puts it on the host's clock, to \+-(\d+) ns", done.out).groups())
+    assert abs(offset - truth) <= bound < 10**6, (offset, bound)
+    for given in (offset, truth + 5 * 10**6, truth - 5 * 10**6):
+        said = json.loads(run(TANDEM, "info", "-q", "--causality", "--json", *inputs, "--offset", "web=%d" % given).out)["causality"][0]
+        late, early = (said[way]["violations"] for way in ("tcp_host_to_guest", "tcp_guest_to_host"))
+        assert (late > 0) == (given < truth - bound) and (early > 0) == (given > truth + bound), (given, said)
+        # Whatever it is put on first, the same comes out.
+        assert abs(said["offset_ns"] - offset) <= 1 and said["shift_least_ns"] <= truth - given <= said["shift_most_ns"], (given, said)
+    # A corrections file cannot be replaced by an offset that is added to it.
+    said = run(TANDEM, "info", "--causality", *inputs, "--corrections", "web=" + os.path.join(pair, "truth.corrections")).out
+    assert "so --offset" not in said and re.search(r"added to its times: -\d+ to \d+ ns", said), said
+
+
+main([packets_bound_an_offset_where_nothing_else_relates, corrections_of_another_clock_session_or_time_are_told, a_mixture_has_one_epoch_and_the_names_that_were_given])
