@@ -13,22 +13,62 @@ enum {
 
 static const char pack_magic[4] = { 'T', 'N', 'D', 'M' };
 
-/* A text that the new one takes the place of, or NULL. */
-static struct tdm_meta_text *find_same(
-	struct tdm_trace_meta *meta, enum tdm_meta_kind kind, const char *name)
+static uint32_t hash_name(const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *name; name++) {
+		hash = (hash ^ (uint8_t)*name) * 16777619u;
+	}
+	return hash;
+}
+
+/* The slot of a CPU's text, or the free one where it would be. */
+static uint32_t *stat_place(
+	const struct tdm_trace_meta *meta, uint32_t *places, size_t room, const char *name)
+{
+	size_t at = hash_name(name) & (room - 1);
+
+	while (places[at] && strcmp(meta->texts[places[at] - 1].name, name) != 0) {
+		at = (at + 1) & (room - 1);
+	}
+	return &places[at];
+}
+
+static bool grow_stats(struct tdm_trace_meta *meta)
+{
+	const size_t room = meta->stat_room ? meta->stat_room * 2 : 64;
+	uint32_t *const places = calloc(room, sizeof(*places));
+
+	if (!places) {
+		return false;
+	}
+	for (size_t i = 0; i < meta->stat_room; i++) {
+		const uint32_t place = meta->stat_places[i];
+
+		if (place) {
+			*stat_place(meta, places, room, meta->texts[place - 1].name) = place;
+		}
+	}
+	free(meta->stat_places);
+	meta->stat_places = places;
+	meta->stat_room = room;
+	return true;
+}
+
+/* Where it is noted which text a new one takes the place of; NULL: of none, or no memory. */
+static uint32_t *place_of(struct tdm_trace_meta *meta, enum tdm_meta_kind kind, const char *name)
 {
 	if (kind == TDM_META_EVENT_FORMAT) {
 		return NULL;
 	}
-	for (size_t i = 0; i < meta->text_count; i++) {
-		struct tdm_meta_text *text = &meta->texts[i];
-
-		if (text->kind == kind &&
-			(kind != TDM_META_CPUSTAT || strcmp(text->name, name) == 0)) {
-			return text;
-		}
+	if (kind != TDM_META_CPUSTAT) {
+		return &meta->place_of[kind];
 	}
-	return NULL;
+	if (2 * (meta->stat_count + 1) > meta->stat_room && !grow_stats(meta)) {
+		return NULL;
+	}
+	return stat_place(meta, meta->stat_places, meta->stat_room, name);
 }
 
 static struct tdm_meta_text *append_text(
@@ -70,7 +110,8 @@ enum tdm_status tdm_trace_meta_add(struct tdm_trace_meta *meta, enum tdm_meta_ki
 			NAME_MAX_BYTES);
 	}
 
-	struct tdm_meta_text *slot = find_same(meta, kind, name);
+	uint32_t *const place = place_of(meta, kind, name);
+	struct tdm_meta_text *slot = place && *place ? &meta->texts[*place - 1] : NULL;
 	const size_t others_bytes = meta->total_bytes - (slot ? slot->text.size : 0);
 
 	if (text_bytes > TDM_META_MAX_BYTES - others_bytes ||
@@ -79,11 +120,18 @@ enum tdm_status tdm_trace_meta_add(struct tdm_trace_meta *meta, enum tdm_meta_ki
 			"metadata of over %d bytes or %d texts is not taken", TDM_META_MAX_BYTES,
 			TDM_META_MAX_TEXTS);
 	}
-	if (!slot) {
-		slot = append_text(meta, kind, name);
+	if (!place && kind != TDM_META_EVENT_FORMAT) {
+		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for metadata");
 	}
 	if (!slot) {
-		return tdm_fail(err, TDM_ERR_NOMEM, "no memory for metadata");
+		slot = append_text(meta, kind, name);
+		if (!slot) {
+			return tdm_fail(err, TDM_ERR_NOMEM, "no memory for metadata");
+		}
+		if (place) {
+			*place = (uint32_t)meta->text_count;
+			meta->stat_count += kind == TDM_META_CPUSTAT;
+		}
 	}
 	meta->total_bytes = others_bytes;
 	slot->text.size = 0;
@@ -206,5 +254,6 @@ void tdm_trace_meta_release(struct tdm_trace_meta *meta)
 		tdm_buffer_release(&meta->texts[i].text);
 	}
 	free(meta->texts);
+	free(meta->stat_places);
 	*meta = (struct tdm_trace_meta){ 0 };
 }

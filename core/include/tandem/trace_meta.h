@@ -39,6 +39,10 @@ struct tdm_meta_text {
 struct tdm_trace_meta {
 	struct tdm_meta_text *texts;
 	size_t text_count, text_room;
+	/* Where those are that a new one replaces: index + 1 by kind; for CPUSTAT a table by name, a power of two. */
+	uint32_t place_of[TDM_META_KIND_END];
+	uint32_t *stat_places;
+	size_t stat_room, stat_count;
 	size_t total_bytes;  /* of all texts; kept below TDM_META_MAX_BYTES */
 	uint32_t cpu_count;  /* of the machine */
 	uint32_t page_bytes; /* of a ring-buffer sub-buffer */

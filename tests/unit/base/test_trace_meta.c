@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tdm_cmocka.h"
+#include <stdio.h>
 #include <string.h>
 #include <tandem/trace_meta.h>
 
@@ -28,6 +29,33 @@ static void a_text_that_a_machine_has_once_is_replaced(void **state)
 	assert_int_equal(meta.text_count, 3);
 	assert_int_equal(meta.total_bytes, 18);
 	assert_memory_equal(tdm_trace_meta_find(&meta, TDM_META_CLOCK)->text.bytes, "[boot] x", 8);
+	tdm_trace_meta_release(&meta);
+}
+
+static void each_cpu_has_one_text(void **state)
+{
+	enum {
+		CPUS = 3000
+	};
+	struct tdm_trace_meta meta = sample();
+	char name[16];
+
+	(void)state;
+	for (unsigned int round = 0; round < 2; round++) {
+		for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
+			snprintf(name, sizeof(name), "%u", cpu);
+			assert_int_equal(tdm_trace_meta_add(&meta, TDM_META_CPUSTAT, name,
+						 round ? "two" : "first", round ? 3 : 5, NULL),
+				TDM_OK);
+		}
+	}
+	assert_int_equal(meta.text_count, 3 + CPUS);
+	assert_int_equal(meta.total_bytes, 16 + 3 * CPUS);
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
+		snprintf(name, sizeof(name), "%u", cpu);
+		assert_string_equal(meta.texts[3 + cpu].name, name);
+		assert_memory_equal(meta.texts[3 + cpu].text.bytes, "two", 3);
+	}
 	tdm_trace_meta_release(&meta);
 }
 
@@ -93,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_text_that_a_machine_has_once_is_replaced),
+		cmocka_unit_test(each_cpu_has_one_text),
 		cmocka_unit_test(what_was_packed_comes_back),
 		cmocka_unit_test(bytes_cut_short_anywhere_are_refused),
 		cmocka_unit_test(an_absurd_length_is_refused_before_memory_is_taken),
