@@ -301,7 +301,20 @@ static const struct tdm_event_class *make_class(
 	return made;
 }
 
-/* The name as the user wrote it, as system and event; one that a format text cannot carry is replaced. */
+/* What a format text cannot carry in a name (blanks, bytes that are no ASCII) becomes '_'. */
+static void make_word(char *text, const char *otherwise, size_t room)
+{
+	if (!*text) {
+		snprintf(text, room, "%s", otherwise);
+	}
+	for (char *at = text; *at; at++) {
+		if (*at <= ' ' || *at > '~') {
+			*at = '_';
+		}
+	}
+}
+
+/* The name as the user wrote it, as system and event. */
 static void split_name(const struct perfdata_attr *attr, char *system, char *name, size_t room,
 	const char *otherwise)
 {
@@ -310,11 +323,8 @@ static void split_name(const struct perfdata_attr *attr, char *system, char *nam
 
 	snprintf(system, room, "%.*s", colon ? (int)(colon - whole) : 4, colon ? whole : "perf");
 	snprintf(name, room, "%s", colon ? colon + 1 : whole);
-	for (char *at = name; *at; at++) {
-		if (*at == '\n' || *at == '\r') {
-			*at = '_';
-		}
-	}
+	make_word(system, "perf", room);
+	make_word(name, otherwise, room);
 }
 
 /*
@@ -373,6 +383,11 @@ static void give_class(struct perfdata *pd, struct perfdata_attr *attr, uint32_t
 	}
 	if (*free_id) {
 		attr->made_class = make_class(pd, *free_id, system, name, fields);
+	}
+	if (!attr->made_class) {
+		trace_fault(&pd->trace, 0,
+			"event %.60s: no class can be made for its samples, which are left out",
+			name);
 	}
 }
 

@@ -206,10 +206,15 @@ static void note_other(struct perfdata *pd, const struct perfdata_record *record
 
 	tdm_cursor_skip(&in, PERF_RECORD_HEADER_BYTES);
 	if (record->type == PERF_RECORD_COMM) {
+		const struct perfdata_id *id = NULL;
 		const struct perfdata_attr *attr =
-			perfdata_attr_of_other(pd, record->bytes, record->size, NULL);
+			perfdata_attr_of_other(pd, record->bytes, record->size, &id);
 		const struct perfdata_layout *layout = attr ? &attr->layout : &pd->attrs[0].layout;
 		uint64_t time = 0;
+
+		if (id && id->of_guest) {
+			return; /* a task of a guest, whose numbers are its own */
+		}
 
 		const int32_t process = (int32_t)tdm_cursor_u32(&in);
 		const int32_t tid = (int32_t)tdm_cursor_u32(&in);
@@ -228,8 +233,13 @@ static void note_other(struct perfdata *pd, const struct perfdata_record *record
 				(const char *)record->bytes + in.pos, name_bytes);
 		}
 	} else if (record->type == PERF_RECORD_FORK) {
+		const struct perfdata_id *id = NULL;
 		struct perfdata_fork fork;
 
+		(void)perfdata_attr_of_other(pd, record->bytes, record->size, &id);
+		if (id && id->of_guest) {
+			return;
+		}
 		fork.pid = (int32_t)tdm_cursor_u32(&in);
 		fork.parent_pid = (int32_t)tdm_cursor_u32(&in);
 		fork.tid = (int32_t)tdm_cursor_u32(&in);

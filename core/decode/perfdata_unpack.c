@@ -52,24 +52,15 @@ static enum tdm_status put(
 	return flush(un, FLUSH_AT, err);
 }
 
-/* Moves what is whole from the decoded bytes to the output. @retval TDM_END  A record that makes no sense. */
+/* Moves what is whole from the decoded bytes to the output. @retval TDM_END  A record that makes no sense follows. */
 static enum tdm_status take_whole(struct unpacker *un, struct tdm_error *err)
 {
+	uint16_t size = PERF_RECORD_HEADER_BYTES;
 	size_t pos = 0;
 
 	while (un->tail.size - pos >= PERF_RECORD_HEADER_BYTES) {
-		const uint16_t size = tdm_load_u16(un->tail.bytes + pos + 6, un->pd->big_endian);
-
-		if (size < PERF_RECORD_HEADER_BYTES) {
-			trace_fault(&un->pd->trace, 0,
-				"decoded byte 0x%" PRIx64
-				": a record says it has %u bytes: nothing can be read from here on",
-				un->spool_bytes + un->out.size + pos, size);
-			pos = un->tail.size;
-			un->tail.size = 0;
-			return TDM_END;
-		}
-		if (size > un->tail.size - pos) {
+		size = tdm_load_u16(un->tail.bytes + pos + 6, un->pd->big_endian);
+		if (size < PERF_RECORD_HEADER_BYTES || size > un->tail.size - pos) {
 			break;
 		}
 		pos += size;
@@ -77,6 +68,14 @@ static enum tdm_status take_whole(struct unpacker *un, struct tdm_error *err)
 
 	const enum tdm_status status = put(un, un->tail.bytes, pos, err);
 
+	if (status == TDM_OK && size < PERF_RECORD_HEADER_BYTES) {
+		trace_fault(&un->pd->trace, 0,
+			"decoded byte 0x%" PRIx64
+			": a record says it has %u bytes: nothing can be read from here on",
+			un->spool_bytes + un->out.size, size);
+		un->tail.size = 0;
+		return TDM_END;
+	}
 	if (pos) {
 		memmove(un->tail.bytes, un->tail.bytes + pos, un->tail.size - pos);
 		un->tail.size -= pos;

@@ -5,6 +5,7 @@
 usage: perf_shapes.py RECORD_DUMP
 """
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -168,6 +169,39 @@ def a_bomb_and_damage_in_compressed_data_end_it_with_a_message():
     bomb = pw.Packer(case.writer).pack(b"\0" * (300 << 20))
     got = dump(save("zstd-bomb", case.writer.file(bomb + b"".join(case.samples), case.features())))
     assert got["faults"], "a bomb went unnoticed"
+
+
+def records_before_damage_in_decoded_bytes_are_there():
+    case = Case(count=100)
+    plain = b"".join(case.samples)
+    data = pw.Packer(case.writer).pack(plain + struct.pack("<IHH", 9, 0, 3) + plain)
+    got = dump(save("zstd-size", case.writer.file(data, case.features())))
+    case.check(got)
+    assert any("says it has 3 bytes" in fault for fault in got["faults"]), got["faults"]
+
+
+def events_of_any_name_have_their_samples():
+    names = ["my event", "caf\u00e9", "a\tb", "cpu/event=0x3c,name=x y/", ""]
+    attrs = [pw.Attr(i, USUAL & ~pw.RAW, kind=0, ids=(21 + i,), name=name) for i, name in enumerate(names)]
+    writer = pw.Writer(attrs)
+    data = b"".join(writer.sample(attr, time=10 + i) for i, attr in enumerate(attrs))
+    got = dump(save("names", writer.file(data, writer.features(TEXTS))))
+    assert [r[3] for r in got["records"]] == ["perf:my_event", "perf:caf__", "perf:a_b", "perf:cpu/event=0x3c,name=x_y/",
+                                              "perf:event_0_4"] and not got["faults"], got
+
+
+def tasks_of_a_guest_name_none_of_the_host():
+    attr, dummy = pw.Attr(301, USUAL, ids=(11,), name="demo:one"), pw.Attr(9, USUAL, kind=1, ids=(21, 22), name="dummy")
+    writer = pw.Writer([attr, dummy])
+    data = writer.id_index([(11, 0, 0, 0), (21, 0, 0, 0), (22, 0, 0, 0)], [(0, 0), (0, 0), (999, 0)])
+    for event, name in ((21, b"ours\0\0\0\0"), (22, b"theirs\0\0")):
+        data += writer.record(3, writer.pack("ii", 50, 50) + name + writer.trailer(dummy, 0, event, 50, 50, event=event))
+    data += writer.record(7, writer.pack("iiiiQ", 50, 1, 50, 1, 23) + writer.trailer(dummy, 0, 23, event=22))
+    data += writer.sample(attr, time=1000, pid=50, tid=50, payload=payload(writer, 301, 50, 1))
+    path = save("guest-tasks", writer.file(data, writer.features(TEXTS)))
+    shown = subprocess.run([os.path.join(os.environ["TANDEM_BUILD"], "cli", "tandem"), "view", path], timeout=120,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert "ours-50" in shown.stdout, shown.stdout
 
 
 def directory_mode_reads_every_thread():
