@@ -109,10 +109,10 @@ struct tdm_convert_machine {
 	uint64_t first_ns;    /* first stamp, bias added; UINT64_MAX: no record */
 	uint64_t
 		limit_ns; /* the last stamp, bias added, that readers' 63 bits hold with the clock's offset */
-	uint64_t begin_ns, end_ns; /* selected, bias added */
-	int64_t epoch_offset_ns;   /* of the clock, without bias */
-	struct tdm_vcpu_thread *vcpus;
-	size_t vcpu_count;
+	uint64_t begin_ns, end_ns;     /* selected, bias added */
+	int64_t epoch_offset_ns;       /* of the clock, without bias */
+	struct tdm_vcpu_thread *vcpus; /* by tid */
+	size_t vcpu_count, vcpu_room;
 	struct tdm_sync_point *syncs; /* as a host */
 	size_t sync_count;
 	struct tdm_sync_point
@@ -181,6 +181,9 @@ uint8_t *tdm_put_made_up_context(const struct tdm_convert_machine *conversion, u
 /* vm_sync.c */
 enum tdm_status tdm_find_vcpus(
 	struct tdm_convert_machine *conversions, size_t count, struct tdm_error *err);
+/** The vCPU that a thread of a host runs, or NULL. */
+const struct tdm_vcpu_thread *tdm_find_vcpu_thread(
+	const struct tdm_convert_machine *host, int32_t tid);
 enum tdm_status tdm_plan_sync_pairs(
 	struct tdm_convert_machine *conversions, size_t count, struct tdm_error *err);
 uint8_t *tdm_put_sync_fields(const struct tdm_convert_machine *conversion, uint8_t *out,

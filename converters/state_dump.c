@@ -87,12 +87,10 @@ static int32_t process_of(
 		return pid;
 	}
 	*parent_pid = 0;
-	for (size_t i = 0; i < conversion->vcpu_count; i++) {
-		if (conversion->vcpus[i].tid == tid) {
-			return conversion->vcpus[i].pid;
-		}
-	}
-	return tid; /* unknown: a process of its own */
+
+	const struct tdm_vcpu_thread *const vcpu = tdm_find_vcpu_thread(conversion, tid);
+
+	return vcpu ? vcpu->pid : tid; /* unknown: a process of its own */
 }
 
 static uint8_t *put_task(const struct tdm_convert_machine *conversion, struct tdm_copy_state *copy,

@@ -30,32 +30,68 @@ static int64_t shown_time(const struct tdm_convert_machine *conversion, uint64_t
 	return (int64_t)(time - conversion->bias_ns) + conversion->epoch_offset_ns;
 }
 
-static const struct tdm_vcpu_thread *find_thread(
+static int by_tid(const void *a, const void *b)
+{
+	const struct tdm_vcpu_thread *const x = a, *const y = b;
+
+	if (x->tid != y->tid) {
+		return x->tid < y->tid ? -1 : 1;
+	}
+	if (x->guest != y->guest) {
+		return x->guest < y->guest ? -1 : 1;
+	}
+	return x->vcpu < y->vcpu ? -1 : x->vcpu > y->vcpu;
+}
+
+const struct tdm_vcpu_thread *tdm_find_vcpu_thread(
 	const struct tdm_convert_machine *host, int32_t tid)
 {
-	for (size_t i = 0; i < host->vcpu_count; i++) {
-		if (host->vcpus[i].tid == tid) {
-			return &host->vcpus[i];
+	size_t low = 0;
+	size_t high = host->vcpu_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (host->vcpus[middle].tid < tid) {
+			low = middle + 1;
+		} else {
+			high = middle;
 		}
 	}
-	return NULL;
+	return low < host->vcpu_count && host->vcpus[low].tid == tid ? &host->vcpus[low] : NULL;
 }
 
 static enum tdm_status add_thread(
 	struct tdm_convert_machine *host, uint32_t guest, uint32_t vcpu, int32_t tid)
 {
-	struct tdm_vcpu_thread *grown = NULL;
+	if (host->vcpu_count == host->vcpu_room) {
+		const size_t room = host->vcpu_room ? host->vcpu_room * 2 : 16;
+		struct tdm_vcpu_thread *const grown = realloc(host->vcpus, room * sizeof(*grown));
 
-	if (find_thread(host, tid)) {
-		return TDM_OK;
+		if (!grown) {
+			return TDM_ERR_NOMEM;
+		}
+		host->vcpus = grown;
+		host->vcpu_room = room;
 	}
-	grown = realloc(host->vcpus, (host->vcpu_count + 1) * sizeof(*grown));
-	if (!grown) {
-		return TDM_ERR_NOMEM;
-	}
-	host->vcpus = grown;
 	host->vcpus[host->vcpu_count++] = (struct tdm_vcpu_thread){ guest, vcpu, tid, -1 };
 	return TDM_OK;
+}
+
+/* In order of their ids, each once: the first guest that has it. */
+static void settle_threads(struct tdm_convert_machine *host)
+{
+	size_t kept = 0;
+
+	if (host->vcpu_count) {
+		qsort(host->vcpus, host->vcpu_count, sizeof(*host->vcpus), by_tid);
+	}
+	for (size_t i = 0; i < host->vcpu_count; i++) {
+		if (!kept || host->vcpus[kept - 1].tid != host->vcpus[i].tid) {
+			host->vcpus[kept++] = host->vcpus[i];
+		}
+	}
+	host->vcpu_count = kept;
 }
 
 /* What the host's file says: GUEST options with thread ids. */
@@ -304,6 +340,7 @@ enum tdm_status tdm_find_vcpus(
 			if (status != TDM_OK) {
 				return tdm_fail(err, status, "no memory for the vCPU threads");
 			}
+			settle_threads(host);
 			find_monitor(host, (uint32_t)g);
 		}
 		host->syncs = guest_count ? calloc(guest_count, sizeof(*host->syncs)) : NULL;
@@ -350,7 +387,7 @@ static void scan_cpu(struct tdm_convert_machine *host, const struct kvm_ids *ids
 		}
 		if (ids->next_pid && scanned.slot->event_id == ids->sched_switch &&
 			load_u32(host, scanned.slot, ids->next_pid->offset_bytes, &next)) {
-			thread = find_thread(host, (int32_t)next);
+			thread = tdm_find_vcpu_thread(host, (int32_t)next);
 			if (thread && scanned.time >= host->begin_ns) {
 				on_cpu[thread - host->vcpus] = true;
 			}
@@ -360,7 +397,7 @@ static void scan_cpu(struct tdm_convert_machine *host, const struct kvm_ids *ids
 			!load_tid(host, scanned.slot, &tid)) {
 			continue;
 		}
-		thread = find_thread(host, tid);
+		thread = tdm_find_vcpu_thread(host, tid);
 		/* The viewer knows who runs from sched_switch alone: one that it has not seen is no help. */
 		if (!thread || (ids->next_pid && !on_cpu[thread - host->vcpus])) {
 			continue;

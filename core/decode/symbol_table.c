@@ -29,6 +29,19 @@ static int compare(const void *a, const void *b)
 /* One line, NUL-terminated, "text" being where offsets count from. False: no symbol in it. */
 typedef bool line_parser(char *line, char *text, struct symbol *symbol);
 
+/* Of several names of one address the first of the text counts. */
+static void keep_first_names(struct symbol_table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		if (!kept || table->symbols[kept - 1].address != table->symbols[i].address) {
+			table->symbols[kept++] = table->symbols[i];
+		}
+	}
+	table->count = kept;
+}
+
 static struct symbol_table *from_text(struct tdm_buffer *buffer, line_parser *parse)
 {
 	struct symbol_table *table = calloc(1, sizeof(*table));
@@ -65,6 +78,7 @@ static struct symbol_table *from_text(struct tdm_buffer *buffer, line_parser *pa
 		line = stop + 1;
 	}
 	qsort(table->symbols, table->count, sizeof(*table->symbols), compare);
+	keep_first_names(table);
 	*buffer = (struct tdm_buffer){ 0 };
 	return table;
 fail:
@@ -180,10 +194,6 @@ const char *symbol_table_floor(
 	}
 	if (!low) {
 		return NULL;
-	}
-	/* Of several names of one address the first of the text. */
-	while (low > 1 && table->symbols[low - 2].address == table->symbols[low - 1].address) {
-		low--;
 	}
 	if (distance) {
 		*distance = address - table->symbols[low - 1].address;

@@ -9,7 +9,8 @@ enum {
 	/* Windows of all readers of a trace together; see tracedat_stream.c. */
 	ALL_WINDOWS_BYTES = 16 << 20,
 	ALL_CHUNKS_BYTES = 24 << 20,
-	MAX_WINDOW_BYTES = 128 << 10
+	MAX_WINDOW_BYTES = 128 << 10,
+	OVERLAPS_MAX = 4 /* times the file's size, of data that several streams claim */
 };
 
 bool tracedat_grow(void **items, size_t *room, size_t count, size_t item_size)
@@ -146,6 +147,51 @@ static int compare_offsets(const void *a, const void *b)
 	return (left->data.offset > right->data.offset) - (left->data.offset < right->data.offset);
 }
 
+/*
+ * Tells data that several streams claim. All of it is read, as nothing says whose it is, up to so much that a table cannot
+ * make hours of work out of a short file. @return How many streams stay; they are in the order of their data.
+ */
+static size_t tell_overlaps(struct tracedat *dat, struct sorted_stream *sorted, size_t count)
+{
+	const uint64_t most_bytes = OVERLAPS_MAX * dat->file->size_bytes;
+	const struct sorted_stream *reaching = NULL; /* furthest of those before */
+	uint64_t total_bytes = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct sorted_stream *const stream = &sorted[i];
+		const char *const name = dat->buffers.items[stream->stream.buffer_index].name;
+		const bool overlaps =
+			reaching &&
+			reaching->data.size > stream->data.offset - reaching->data.offset;
+
+		if (overlaps && total_bytes > most_bytes) {
+			trace_fault(&dat->base, 1,
+				"buffer \"%.60s\", CPU %u: its data at 0x%" PRIx64
+				" is claimed by others too, and so is %d times what the file has: it is passed over",
+				name, stream->stream.cpu, stream->data.offset, OVERLAPS_MAX);
+			continue;
+		}
+		if (overlaps) {
+			trace_fault(&dat->base, 0,
+				"buffer \"%.60s\", CPU %u: its data at 0x%" PRIx64
+				" overlaps buffer \"%.60s\", CPU %u: %" PRIu64
+				" bytes at 0x%" PRIx64,
+				name, stream->stream.cpu, stream->data.offset,
+				dat->buffers.items[reaching->stream.buffer_index].name,
+				reaching->stream.cpu, reaching->data.size, reaching->data.offset);
+		}
+		total_bytes += stream->data.size;
+		sorted[kept] = *stream;
+		if (!reaching || sorted[kept].data.offset + sorted[kept].data.size >
+					 reaching->data.offset + reaching->data.size) {
+			reaching = &sorted[kept];
+		}
+		kept++;
+	}
+	return kept;
+}
+
 static enum tdm_status sort_streams(struct tracedat *dat, struct tdm_error *err)
 {
 	const size_t count = dat->streams.count;
@@ -162,22 +208,10 @@ static enum tdm_status sort_streams(struct tracedat *dat, struct tdm_error *err)
 		sorted[i].data = dat->data.items[i];
 	}
 	qsort(sorted, count, sizeof(*sorted), compare_offsets);
-	for (size_t i = 1; i < count; i++) {
-		const struct sorted_stream *before = &sorted[i - 1], *after = &sorted[i];
-
-		if (before->data.size > after->data.offset - before->data.offset) {
-			trace_fault(&dat->base, 0,
-				"buffer \"%.60s\", CPU %u: its data at 0x%" PRIx64
-				" overlaps buffer \"%.60s\", CPU %u: %" PRIu64
-				" bytes at 0x%" PRIx64,
-				dat->buffers.items[after->stream.buffer_index].name,
-				after->stream.cpu, after->data.offset,
-				dat->buffers.items[before->stream.buffer_index].name,
-				before->stream.cpu, before->data.size, before->data.offset);
-		}
-	}
-	qsort(sorted, count, sizeof(*sorted), compare_streams);
-	for (size_t i = 0; i < count; i++) {
+	dat->streams.count = tell_overlaps(dat, sorted, count);
+	dat->data.count = dat->streams.count;
+	qsort(sorted, dat->streams.count, sizeof(*sorted), compare_streams);
+	for (size_t i = 0; i < dat->streams.count; i++) {
 		dat->streams.items[i] = sorted[i].stream;
 		dat->data.items[i] = sorted[i].data;
 	}
@@ -236,25 +270,45 @@ static void settle_buffers(struct tracedat *dat)
 	}
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const struct tdm_buffer_info *const *left = a, *const *right = b;
+
+	return strcmp((*left)->name, (*right)->name);
+}
+
 /* CPUSTAT options came before the buffers that they speak of. */
 static void settle_stats(struct tracedat *dat)
 {
+	const struct tdm_buffer_info **const by_name =
+		calloc(dat->buffers.count + 1, sizeof(struct tdm_buffer_info *));
 	size_t kept = 0;
 
-	for (size_t i = 0; i < dat->stats.count; i++) {
+	for (size_t i = 0; by_name && i < dat->buffers.count; i++) {
+		by_name[i] = &dat->buffers.items[i];
+	}
+	if (by_name && dat->buffers.count) {
+		qsort(by_name, dat->buffers.count, sizeof(*by_name), compare_names);
+	}
+	for (size_t i = 0; by_name && i < dat->stats.count; i++) {
 		struct tdm_cpu_stats stats = dat->stats.items[i];
-		const char *name =
-			stats.buffer_index ? dat->stats_names.items[stats.buffer_index - 1] : "";
+		const struct tdm_buffer_info wanted = {
+			.name = stats.buffer_index ? dat->stats_names.items[stats.buffer_index - 1]
+						   : "",
+		};
+		const struct tdm_buffer_info *const key = &wanted;
+		const struct tdm_buffer_info *const *const found =
+			dat->buffers.count ? bsearch(&key, by_name, dat->buffers.count,
+						     sizeof(*by_name), compare_names)
+					   : NULL;
 
-		for (uint32_t buffer = 0; buffer < dat->buffers.count; buffer++) {
-			if (strcmp(dat->buffers.items[buffer].name, name) == 0) {
-				stats.buffer_index = buffer;
-				dat->stats.items[kept++] = stats;
-				break;
-			}
+		if (found) {
+			stats.buffer_index = (uint32_t)(*found - dat->buffers.items);
+			dat->stats.items[kept++] = stats;
 		}
 	}
 	dat->stats.count = kept;
+	free(by_name);
 }
 
 static void settle_windows(struct tracedat *dat)

@@ -283,6 +283,22 @@ static void read_flyrecord(
 	}
 }
 
+/* Whether the table of an instance lies where that of the top buffer, or of an instance before it, does. */
+static bool is_in_other_table(
+	const struct tracedat *dat, uint64_t top_offset, size_t index, uint64_t table_bytes)
+{
+	const uint64_t offset = dat->instances.items[index].offset;
+
+	for (size_t i = 0; i <= index; i++) {
+		const uint64_t other = i < index ? dat->instances.items[i].offset : top_offset;
+
+		if (offset - other < table_bytes || other - offset < table_bytes) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static enum tdm_status read_data(
 	struct walker *walker, uint32_t cpu_count, bool has_extra, struct tdm_error *err)
 {
@@ -309,6 +325,20 @@ static enum tdm_status read_data(
 	for (size_t i = 0; i < dat->instances.count; i++) {
 		const struct tracedat_instance *instance = &dat->instances.items[i];
 
+		if (i >= TRACEDAT_MAX_BUFFERS) {
+			trace_fault(&dat->base, 0,
+				"%zu buffers: those from \"%.60s\" on are passed over",
+				dat->instances.count, instance->name);
+			break;
+		}
+		/* Tables that share their bytes would make any number of streams out of few. */
+		if (is_in_other_table(dat, at, i, MARK_BYTES + 16 * (uint64_t)cpu_count)) {
+			trace_fault(&dat->base, 0,
+				"buffer \"%.60s\" at 0x%" PRIx64
+				": another buffer's table of data lies there; it is passed over",
+				instance->name, instance->offset);
+			continue;
+		}
 		walker->pos = instance->offset;
 		walker->failed = false;
 		if (!walker_expect(walker, flyrecord_mark, MARK_BYTES)) {
