@@ -60,11 +60,21 @@ uint64_t tdm_state_dump_estimate(const struct tdm_convert_machine *conversion)
 	return ((count * 5 / 4 + 32) * 72 + 4095) / 4096 * 4096;
 }
 
+/*
+ * Names the threads that are known. ftrace saves the names of all threads that ever ran, most of them long dead, and does not
+ * tell which live: one that only stands there would be shown as waiting for as long as the trace lasts. perf's list, which
+ * has processes, begins with all threads that lived.
+ */
 static void list_comm(void *user, int32_t tid, const char *comm, size_t comm_bytes)
 {
-	if (tid > 0 && !(comm_bytes == 5 && memcmp(comm, "<...>", 5) == 0)) {
-		(void)tdm_task_census_see(
-			user, tid, TDM_FIRST_LISTED, UINT32_MAX, UINT64_MAX, comm, comm_bytes);
+	struct tdm_convert_machine *const conversion = user;
+	int32_t pid, parent_pid;
+
+	if (tid > 0 && !(comm_bytes == 5 && memcmp(comm, "<...>", 5) == 0) &&
+		(tdm_task_census_has(&conversion->census, tid) ||
+			tdm_trace_process_of(conversion->trace, tid, &pid, &parent_pid))) {
+		(void)tdm_task_census_see(&conversion->census, tid, TDM_FIRST_LISTED, UINT32_MAX,
+			UINT64_MAX, comm, comm_bytes);
 	}
 }
 
@@ -128,7 +138,6 @@ static struct tdm_seen_task *list_tasks(struct tdm_convert_machine *conversion, 
 	struct tdm_task_census *const census = &conversion->census;
 	struct tdm_seen_task *tasks = NULL;
 
-	tdm_each_saved_comm(conversion->trace, list_comm, census);
 	for (size_t i = 0; i < conversion->vcpu_count; i++) {
 		const struct tdm_vcpu_thread *const vcpu = &conversion->vcpus[i];
 
@@ -137,6 +146,7 @@ static struct tdm_seen_task *list_tasks(struct tdm_convert_machine *conversion, 
 		(void)tdm_task_census_see(
 			census, vcpu->pid, TDM_FIRST_LISTED, UINT32_MAX, UINT64_MAX, NULL, 0);
 	}
+	tdm_each_saved_comm(conversion->trace, list_comm, conversion);
 	*count = 0;
 	tasks = calloc(census->count + 1, sizeof(*tasks));
 	for (size_t i = 0; tasks && i < census->room; i++) {
