@@ -394,7 +394,8 @@ uint64_t record_guests_bytes(const struct record_guests *guests)
 /* What became of a guest, whichever agent it has. */
 struct member_result {
 	struct tdm_error failure;
-	uint64_t received_bytes, lost_events;
+	uint64_t received_bytes;
+	struct record_losses losses;
 	struct sync_outcome clock;
 };
 
@@ -408,6 +409,8 @@ static struct member_result wait_member(struct member *member)
 		result.failure = ended.failure;
 		result.received_bytes = ended.received_bytes;
 		result.clock.quality = ended.quality;
+		/* That agent prints what it lost on its own terminal. */
+		result.losses = record_spool_losses(spool_of(member));
 		if (!ended.has_clock) {
 			result.clock.status = tdm_fail(&result.clock.err, TDM_ERR_RANGE,
 				"trace-cmd's agent gave no usable probes");
@@ -419,7 +422,7 @@ static struct member_result wait_member(struct member *member)
 
 	result.failure = ended.failure;
 	result.received_bytes = ended.received_bytes;
-	result.lost_events = ended.lost_events;
+	result.losses.events = ended.lost_events;
 	/* The last burst comes after tracing has stopped. */
 	sync_guest_stop(member->clock);
 	sync_guest_join(member->clock, &result.clock);
@@ -470,11 +473,11 @@ static bool tell_faults(
 		fprintf(stderr, "tandem record: guest \"%s\": %s\n", name, result->failure.text);
 		complete = false;
 	}
-	if (result->lost_events) {
+	if (result->losses.events || result->losses.uncounted) {
 		fprintf(stderr,
-			"tandem record: guest \"%s\": %" PRIu64
+			"tandem record: guest \"%s\": %s%" PRIu64
 			" events lost, its ring buffers were full (see -b)\n",
-			name, result->lost_events);
+			name, result->losses.uncounted ? "more than " : "", result->losses.events);
 		complete = false;
 	}
 	if (clock->status != TDM_OK) {

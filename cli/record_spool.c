@@ -312,11 +312,12 @@ enum tdm_status record_spool_set_cpus(
 	return status == TDM_OK ? open_pages(spool, O_CREAT | O_TRUNC, err) : status;
 }
 
-/* Byte order and page size stand at fixed places in a version 7 file. */
+/* Byte order, the size of a long and that of a page stand at fixed places in a version 7 file. */
 static enum tdm_status take_prefix(struct record_spool *spool, struct tdm_error *err)
 {
 	enum {
 		ORDER_OFFSET = 12,
+		LONG_OFFSET = 13,
 		PAGE_OFFSET = 14,
 		LEAST_BYTES = 18
 	};
@@ -326,6 +327,7 @@ static enum tdm_status take_prefix(struct record_spool *spool, struct tdm_error 
 			spool->name, spool->prefix.size);
 	}
 	spool->meta.big_endian = spool->prefix.bytes[ORDER_OFFSET] == 1;
+	spool->meta.long_bytes = spool->prefix.bytes[LONG_OFFSET];
 	spool->meta.page_bytes =
 		tdm_load_u32(spool->prefix.bytes + PAGE_OFFSET, spool->meta.big_endian);
 	return TDM_OK;

@@ -64,6 +64,15 @@ uint64_t record_spool_bytes(const struct record_spool *spool);
 /** Bytes of one CPU's pages that are on disk; the last page may be a part. Thread-safe. */
 uint64_t record_spool_cpu_bytes(const struct record_spool *spool, uint32_t cpu);
 
+/* What the pages say of events that their rings had no room for. */
+struct record_losses {
+	uint64_t events;
+	uint64_t uncounted; /* places where the kernel does not say how many */
+};
+
+/** Adds up what all pages on disk say; events lost behind the last page are said by none. */
+struct record_losses record_spool_losses(const struct record_spool *spool);
+
 /** The texts as last saved; of a prefix only its numbers. */
 const struct tdm_trace_meta *record_spool_meta(const struct record_spool *spool);
 

@@ -20,6 +20,7 @@ enum {
 	DRAIN_MS = 60000,
 	END_SERIES = 3, /* at the start and at the end; each gives one usable reading */
 	SERIES_PERIOD_MS = 5000,
+	DEFAULT_BUFFER_KIB = 4096, /* as ours */
 	BLOCK_BYTES = 1 << 18
 };
 
@@ -100,10 +101,8 @@ static const char **make_arguments(
 	}
 	arguments[(*count)++] = "-C";
 	arguments[(*count)++] = options->clock;
-	if (options->buffer_kib) {
-		arguments[(*count)++] = "-b";
-		arguments[(*count)++] = buffer_kib;
-	}
+	arguments[(*count)++] = "-b";
+	arguments[(*count)++] = buffer_kib;
 	for (size_t i = 0; i < options->events->count; i++) {
 		arguments[(*count)++] = "-e";
 		arguments[(*count)++] = options->events->items[i].pattern;
@@ -121,7 +120,9 @@ static enum tdm_status open_session(struct record_tracecmd *guest, struct tdm_er
 	char buffer_kib[16];
 	size_t count = 0;
 
-	snprintf(buffer_kib, sizeof(buffer_kib), "%" PRIu32, options->buffer_kib);
+	/* Left alone, that agent records into the 7 KiB that a kernel begins with. */
+	snprintf(buffer_kib, sizeof(buffer_kib), "%" PRIu32,
+		options->buffer_kib ? options->buffer_kib : DEFAULT_BUFFER_KIB);
 
 	const char **arguments = make_arguments(options, buffer_kib, &count);
 

@@ -17,7 +17,7 @@ struct record_tracecmd_options {
 	const struct tdm_address *address; /* numeric */
 	const struct record_events *events;
 	const char *clock;
-	uint32_t buffer_kib; /* 0 = the agent's choice */
+	uint32_t buffer_kib; /* of each CPU; 0 = 4096 */
 	const char *dir;
 	bool force; /* overwrites what a killed recorder left */
 	const struct record_ties *host_ties;
