@@ -36,15 +36,18 @@ static void print_checked(const struct tdm_ctf_checked *checked, bool quiet)
 
 		warnings += !finding->is_error;
 		if (finding->is_error || !quiet) {
-			printf("%s: %s: %s\n", checked->path,
-				finding->is_error ? "error" : "warning", finding->text);
+			cli_put_visible(stdout, checked->path);
+			printf(": %s: ", finding->is_error ? "error" : "warning");
+			cli_put_visible(stdout, finding->text);
+			fputc('\n', stdout);
 		}
 	}
 	if (!quiet) {
-		printf("%s: %" PRIu64 " events in %" PRIu64 " packets of %" PRIu64
-		       " files, %" PRIu64 " discarded; %zu errors, %zu warnings\n",
-			checked->path, checked->event_count, checked->packet_count,
-			checked->file_count, checked->discarded, checked->error_count, warnings);
+		cli_put_visible(stdout, checked->path);
+		printf(": %" PRIu64 " events in %" PRIu64 " packets of %" PRIu64 " files, %" PRIu64
+		       " discarded; %zu errors, %zu warnings\n",
+			checked->event_count, checked->packet_count, checked->file_count,
+			checked->discarded, checked->error_count, warnings);
 	}
 }
 
@@ -52,7 +55,8 @@ static void print_view(void *user, const char *view, const char *lacks)
 {
 	const struct tdm_ctf_checked *const checked = user;
 
-	printf("%s: view: %s: %s%s\n", checked->path, view, *lacks ? "lacks " : "works", lacks);
+	cli_put_visible(stdout, checked->path);
+	printf(": view: %s: %s%s\n", view, *lacks ? "lacks " : "works", lacks);
 }
 
 /* The traces below each path; a path that has none stays itself, and its check says so. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <tandem/trace.h>
-#include <tandem/utf8.h>
 
 bool info_ctf_is_one(const char *path)
 {
@@ -24,13 +23,9 @@ bool info_ctf_is_one(const char *path)
 
 static void line(const char *name, const char *value)
 {
-	struct tdm_buffer shown = { 0 };
-
-	if (tdm_utf8_append_visible(&shown, (const uint8_t *)value, strlen(value)) == TDM_OK) {
-		printf("  %-11s %.*s\n", name, (int)shown.size,
-			shown.size ? (const char *)shown.bytes : "");
-	}
-	tdm_buffer_release(&shown);
+	fprintf(stdout, "  %-11s ", name);
+	cli_put_visible(stdout, value);
+	fputc('\n', stdout);
 }
 
 static const char *kind_of(const struct tdm_ctf_checked *checked)

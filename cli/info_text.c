@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "clock_report.h"
 #include "info_report.h"
+#include "options.h"
 #include <inttypes.h>
 #include <string.h>
-#include <tandem/utf8.h>
 
 /* A line of "name  value"; the value's bytes come out of files and are shown so that a terminal can take them. */
 static void line(FILE *out, const char *name, const char *value)
 {
-	struct tdm_buffer shown = { 0 };
-
-	if (tdm_utf8_append_visible(&shown, (const uint8_t *)value, strlen(value)) == TDM_OK) {
-		fprintf(out, "  %-11s %.*s\n", name, (int)shown.size,
-			shown.size ? (const char *)shown.bytes : "");
-	}
-	tdm_buffer_release(&shown);
+	fprintf(out, "  %-11s ", name);
+	cli_put_visible(out, value);
+	fputc('\n', out);
 }
 
 static void text_file(FILE *out, const struct info_machine *scanned)

@@ -19,13 +19,18 @@ static void write_line(void *user, enum tdm_log_level level, const char *line)
 		[TDM_LOG_DEBUG] = "debug: ",
 	};
 	const struct cli_command *const command = user;
-	struct tdm_buffer shown = { 0 };
-	const bool is_shown =
-		tdm_utf8_append_visible(&shown, (const uint8_t *)line, strlen(line)) == TDM_OK;
 
-	/* Names out of files stand in it. */
-	fprintf(stderr, "tandem %s: %s%.*s\n", command->name, words[level],
-		is_shown ? (int)shown.size : 0, is_shown ? (const char *)shown.bytes : "");
+	fprintf(stderr, "tandem %s: %s%s\n", command->name, words[level], line);
+}
+
+void cli_put_visible(FILE *out, const char *text)
+{
+	struct tdm_buffer shown = { 0 };
+
+	if (tdm_utf8_append_visible(&shown, (const uint8_t *)text, strlen(text)) == TDM_OK &&
+		shown.size) {
+		fwrite(shown.bytes, 1, shown.size, out);
+	}
 	tdm_buffer_release(&shown);
 }
 
@@ -79,13 +84,15 @@ int cli_common_option(struct cli_command *command, int value)
 
 int cli_usage_fault(const struct cli_command *command, const char *format, ...)
 {
+	char text[1024];
 	va_list args;
 
-	fprintf(stderr, "tandem %s: ", command->name);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fprintf(stderr, "\n\"tandem %s --help\" tells the options.\n", command->name);
+	tdm_utf8_make_visible(text, sizeof(text));
+	fprintf(stderr, "tandem %s: %s\n\"tandem %s --help\" tells the options.\n", command->name,
+		text, command->name);
 	return TDM_EXIT_USAGE;
 }
 

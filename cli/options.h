@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <tandem/log.h>
 #include <tandem/machines.h>
 #include <tandem/status.h>
@@ -60,6 +61,9 @@ int cli_usage_fault(const struct cli_command *command, const char *format, ...)
 
 /** Says an error, also with --quiet. @return TDM_EXIT_FAILED. */
 int cli_failed(const struct cli_command *command, const struct tdm_error *err);
+
+/** Prints a name or text of a file so that it stays in its line and does nothing to a terminal. */
+void cli_put_visible(FILE *out, const char *text);
 
 /** Ends the results: says it where they could not be written. @return @p exit_status, or TDM_EXIT_FAILED. */
 int cli_end_output(const struct cli_command *command, int exit_status);

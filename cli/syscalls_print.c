@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "syscalls_priv.h"
 #include <inttypes.h>
+#include <tandem/utf8.h>
 
 struct sums {
 	uint64_t calls, sent, no_exit, missed, not_chosen, notes;
@@ -53,7 +54,11 @@ bool syscalls_report_is_complete(const struct syscalls_report *report)
 
 static void print_process(const struct syscalls_process *process, FILE *out)
 {
-	fprintf(out, "  %8" PRId64 "  %-16s %12" PRIu64 " events", process->vpid, process->name,
+	char name[4 * sizeof(process->name)];
+
+	snprintf(name, sizeof(name), "%s", process->name);
+	tdm_utf8_make_visible(name, sizeof(name));
+	fprintf(out, "  %8" PRId64 "  %-16s %12" PRIu64 " events", process->vpid, name,
 		process->events);
 	if (process->reports < process->images) {
 		fprintf(out, ", killed or still running: its own counts are not known");

@@ -2,6 +2,7 @@
 /*
  * view_run.c - a described graph is built through libbabeltrace2 and run.
  */
+#include "options.h"
 #include "view_graph.h"
 #include <signal.h>
 #include <stdio.h>
@@ -191,8 +192,9 @@ static void print_causes(const char *program)
 
 		/* What the library and its muxer add names their functions, not the user's files. */
 		if (i == 0 || (actor != BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN && !is_of_muxer(cause))) {
-			fprintf(stderr, "%s: error: %s\n", program,
-				bt_error_cause_get_message(cause));
+			fprintf(stderr, "%s: error: ", program);
+			cli_put_visible(stderr, bt_error_cause_get_message(cause));
+			fputc('\n', stderr);
 		}
 	}
 	bt_error_release(error);

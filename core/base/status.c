@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tandem/status.h>
+#include <tandem/utf8.h>
 
 static void __attribute__((format(printf, 2, 0)))
 write_text(struct tdm_error *err, const char *format, va_list args)
@@ -12,6 +13,8 @@ write_text(struct tdm_error *err, const char *format, va_list args)
 	char text[sizeof(err->text)];
 
 	vsnprintf(text, sizeof(text), format, args);
+	/* Names out of files and words of peers stand in it: a terminal, or a log of lines, is not theirs. */
+	tdm_utf8_make_visible(text, sizeof(text));
 	memcpy(err->text, text, sizeof(text));
 }
 

@@ -105,27 +105,69 @@ static bool is_control(const uint8_t *at, size_t length)
 	       (length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
 }
 
+/* What is shown for the bytes at the start; taken receives how many these are. @return Its length in @p shown. */
+static size_t show(const uint8_t *at, size_t left, char shown[16], size_t *taken)
+{
+	static const char digits[] = "0123456789abcdef";
+	const size_t length = sequence_bytes(at, left);
+
+	*taken = length ? length : 1;
+	if (length && !is_control(at, length)) {
+		memcpy(shown, at, length);
+		return length;
+	}
+	for (size_t i = 0; i < *taken; i++) {
+		memcpy(shown + 4 * i,
+			(const char[]){ '\\', 'x', digits[at[i] >> 4], digits[at[i] & 15] }, 4);
+	}
+	return 4 * *taken;
+}
+
 enum tdm_status tdm_utf8_append_visible(
 	struct tdm_buffer *out, const uint8_t *bytes, size_t size_bytes)
 {
-	size_t pos = 0;
+	size_t taken = 0;
 
-	while (pos < size_bytes) {
-		const size_t length = sequence_bytes(bytes + pos, size_bytes - pos);
-		const size_t taken = length ? length : 1;
-		enum tdm_status status = TDM_OK;
+	for (size_t pos = 0; pos < size_bytes; pos += taken) {
+		char shown[16];
+		const size_t length = show(bytes + pos, size_bytes - pos, shown, &taken);
+		const enum tdm_status status = tdm_buffer_append(out, shown, length);
 
-		if (length && !is_control(bytes + pos, length)) {
-			status = tdm_buffer_append(out, bytes + pos, length);
-		} else {
-			for (size_t i = 0; i < taken && status == TDM_OK; i++) {
-				status = append_number(out, bytes[pos + i]);
-			}
-		}
 		if (status != TDM_OK) {
 			return status;
 		}
-		pos += taken;
 	}
 	return TDM_OK;
+}
+
+void tdm_utf8_make_visible(char *text, size_t room_bytes)
+{
+	const size_t size_bytes = strlen(text);
+	size_t first = 0;
+
+	while (first < size_bytes && text[first] >= ' ' && text[first] < 0x7f) {
+		first++;
+	}
+	if (first == size_bytes) {
+		return;
+	}
+
+	char whole[1024];
+	const size_t room = room_bytes < sizeof(whole) ? room_bytes : sizeof(whole);
+	size_t used = 0;
+	size_t taken = 0;
+
+	for (size_t pos = 0; pos < size_bytes; pos += taken) {
+		char shown[16];
+		const size_t length =
+			show((const uint8_t *)text + pos, size_bytes - pos, shown, &taken);
+
+		if (used + length >= room) {
+			break;
+		}
+		memcpy(whole + used, shown, length);
+		used += length;
+	}
+	memcpy(text, whole, used);
+	text[used] = '\0';
 }

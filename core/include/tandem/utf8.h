@@ -31,4 +31,7 @@ enum tdm_status tdm_utf8_append_shown(
 enum tdm_status tdm_utf8_append_visible(
 	struct tdm_buffer *out, const uint8_t *bytes, size_t size_bytes);
 
+/** The same in place, for messages: what then has no room is cut off, at the beginning of what is shown for a character. */
+void tdm_utf8_make_visible(char *text, size_t room_bytes);
+
 #endif
