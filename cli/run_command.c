@@ -13,6 +13,7 @@
 
 enum {
 	CHECK_MS = 100,
+	IDLE_MS = 10000, /* where only signals are waited for */
 	GRACE_MS = 5000
 };
 
@@ -195,6 +196,15 @@ static void end_child(struct run_command *run, int first_signal)
 	}
 }
 
+/* A wait that passes no deadline. */
+static uint64_t pause_ms(uint64_t deadline_ns, uint64_t most_ms)
+{
+	const uint64_t now = now_ns();
+	const uint64_t left_ms = deadline_ns > now ? (deadline_ns - now) / 1000000 + 1 : 0;
+
+	return left_ms < most_ms ? left_ms : most_ms;
+}
+
 enum run_end run_command_wait(
 	struct run_command *run, uint64_t deadline_ns, bool (*check)(void *user), void *user)
 {
@@ -215,7 +225,7 @@ enum run_end run_command_wait(
 			end_child(run, SIGTERM);
 			return RUN_END_CHECK;
 		}
-		wait_signal(run, CHECK_MS);
+		wait_signal(run, (int)pause_ms(deadline_ns, check ? CHECK_MS : IDLE_MS));
 	}
 }
 

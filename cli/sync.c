@@ -394,7 +394,9 @@ static void run_session(struct session *session)
 	session->shows = !session->command.quiet && isatty(STDERR_FILENO);
 	session->began_ns = tdm_now_ns();
 	session->progress_ns = session->began_ns + (uint64_t)PROGRESS_MS * 1000000;
-	run_command_wait(&session->run, UINT64_MAX, must_end, session);
+	/* Ten wakeups a second would be a good part of what a session costs. */
+	run_command_wait(&session->run, UINT64_MAX,
+		session->shows || session->attach ? must_end : NULL, session);
 	if (session->shows) {
 		fputs("\r\033[K", stderr);
 	}

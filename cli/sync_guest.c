@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -22,7 +23,7 @@ enum {
 	END_MS = 10000, /* more tries than that, where the guest is there but slow */
 	END_SLOW_MS = 1000,
 	END_PAUSE_MS = 200,
-	SAVE_COST_SHARE = 2000 /* saving takes at most this part of the time */
+	SAVE_COST_SHARE = 5000 /* saving takes at most this part of a CPU */
 };
 
 struct sync_guest *sync_guest_create(
@@ -172,13 +173,21 @@ static void look_at_kvm(struct sync_guest *guest)
 	}
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
 static void save(struct sync_guest *guest, bool is_last, struct tdm_error *err)
 {
 	struct sync_outcome *outcome = &guest->outcome;
-	const uint64_t began_ns = tdm_now_ns();
+	const uint64_t began_cpu_ns = own_cpu_ns();
 
 	if (!is_last && guest->saved_ns &&
-		began_ns < guest->saved_ns + guest->save_cost_ns * SAVE_COST_SHARE) {
+		tdm_now_ns() < guest->saved_ns + guest->save_cost_ns * SAVE_COST_SHARE) {
 		return;
 	}
 	outcome->status = sync_log_save_corrections(guest->log, &guest->looks, &outcome->quality,
@@ -187,7 +196,7 @@ static void save(struct sync_guest *guest, bool is_last, struct tdm_error *err)
 	outcome->segments = sync_log_segments(guest->log);
 	memcpy(outcome->breaks_text, sync_log_breaks(guest->log), sizeof(outcome->breaks_text));
 	guest->saved_ns = tdm_now_ns();
-	guest->save_cost_ns = guest->saved_ns - began_ns;
+	guest->save_cost_ns = own_cpu_ns() - began_cpu_ns;
 }
 
 static void publish(struct sync_guest *guest, bool is_last, struct tdm_error *err)
