@@ -36,7 +36,7 @@ static void print_help(FILE *out)
 		fprintf(out, "  %-10s %s\n", command->name, command->summary);
 	}
 	fputs("\nOptions:\n"
-	      "  --help     this text; \"tandem COMMAND --help\" for a command's own\n"
+	      "  --help     this text; \"tandem COMMAND --help\" (or \"tandem help COMMAND\") for a command's own\n"
 	      "  --version  the version\n\n"
 	      "Example: tandem info trace.dat trace-guest.dat\n",
 		out);
@@ -69,11 +69,20 @@ static int end_output(const char *name, int status, int failed)
 int main(int argc, char **argv)
 {
 	static char name[64];
+	static char option[] = "--help";
 
 	tdm_process_prepare();
 	if (argc < 2) {
 		print_help(stderr);
 		return TDM_EXIT_USAGE;
+	}
+
+	/* "tandem help view", as other programs have it. */
+	char *words[] = { argv[0], argc > 2 ? argv[2] : option, option, NULL };
+
+	if (strcmp(argv[1], "help") == 0) {
+		argc = argc > 2 ? 3 : 2;
+		argv = words;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		print_help(stdout);

@@ -36,6 +36,14 @@ def a_command_is_suggested(_directory):
         assert ('did you mean "%s"?' % meant in done.err) if meant else "did you mean" not in done.err, done
 
 
+def help_is_a_word_too(_directory):
+    for words, same in ((["help"], ["--help"]), (["help", "view"], ["view", "--help"]), (["help", "doctor", "x"], ["doctor", "--help"])):
+        done = run(TANDEM, *words)
+        assert done == run(TANDEM, *same) and done.code == 0 and "Usage: tandem" in done.out, done
+    done = run(TANDEM, "help", "veiw")
+    assert done.code == 2 and 'did you mean "view"?' in done.err, done
+
+
 def events_and_calls_are_suggested(directory):
     out = os.path.join(directory, "out")
     for typed, meant in (("sched_swich", "sched_switch"), ("sched:sched_swicth", "sched:sched_switch"), ("kvm_mmio", None)):
@@ -56,4 +64,4 @@ def events_and_calls_are_suggested(directory):
         assert ('did you mean "%s"?' % meant in done.err) if meant else "did you mean" not in done.err, done
 
 
-main([each_command_suggests_the_option_that_is_meant, a_command_is_suggested, events_and_calls_are_suggested])
+main([each_command_suggests_the_option_that_is_meant, a_command_is_suggested, help_is_a_word_too, events_and_calls_are_suggested])
