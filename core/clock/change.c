@@ -41,6 +41,52 @@ static size_t best_split(const struct estimate *est, const struct stretch *left,
 	return best;
 }
 
+/* Does a dissent allow a stretch's line? */
+static bool is_with(
+	const struct estimate *est, const struct stretch *stretch, const struct dissent *dissent)
+{
+	const double y = bound_estimate_at(est, stretch, dissent->x);
+
+	return dissent->low <= y && y <= dissent->high;
+}
+
+/*
+ * Few exchanges that one line contradicts and the next one does not came behind the break: what was passed over, for nothing
+ * around it agreed, is heard after all. @return The first window that is certainly behind the break.
+ */
+static size_t hear_dissents(struct estimate *est, const struct stretch *left, struct stretch *right,
+	size_t begin, size_t end)
+{
+	const struct window *const windows = est->windows;
+	size_t first;
+	const size_t count = dissent_between(
+		est, windows[begin - 1].run, windows[begin - 1].x, windows[end].x, &first);
+	size_t last = end;
+	size_t kept = first;
+	bool is_behind = false;
+
+	for (size_t i = first; i < first + count; i++) {
+		const struct dissent dissent = est->dissents[i];
+		const bool fits = windows[end].run == dissent.run && is_with(est, right, &dissent);
+
+		if (!is_behind && fits && !is_with(est, left, &dissent)) {
+			is_behind = true;
+			right->doubt_to = fmin(right->doubt_to, dissent.end);
+			while (last > begin && windows[last - 1].x > dissent.x) {
+				last--;
+			}
+		}
+		if (!is_behind || !fits) {
+			est->dissents[kept++] = dissent;
+		}
+	}
+	for (size_t i = first + count; i < est->dissent_count && kept < i; i++) {
+		est->dissents[kept + i - first - count] = est->dissents[i];
+	}
+	est->dissent_count -= first + count - kept;
+	return last;
+}
+
 /*
  * Called with stretches that were fitted on their sure windows alone: windows between are given to the side that
  * explains them.
@@ -54,7 +100,9 @@ void change_place(struct estimate *est)
 		const size_t end = right->first;
 
 		if (begin < end) {
-			const size_t split = best_split(est, left, right, begin, end);
+			const size_t last = hear_dissents(est, left, right, begin, end);
+			const size_t best = best_split(est, left, right, begin, end);
+			const size_t split = best < last ? best : last;
 
 			left->count += split - begin;
 			right->count += end - split;

@@ -27,6 +27,7 @@ bool dissent_add(struct estimate *est, const struct window *window)
 	const double upper = window->upper - est->slope * (window->x_upper - window->x);
 	const struct dissent dissent = { .run = window->run,
 		.x = window->x,
+		.end = est->samples[window->first + window->count - 1].x_upper,
 		.low = fmin(lower, upper),
 		.high = fmax(lower, upper) };
 
@@ -38,6 +39,7 @@ bool dissent_add_sample(
 {
 	const struct dissent dissent = { .run = window->run,
 		.x = (sample->x_lower + sample->x_upper) / 2,
+		.end = sample->x_upper,
 		.low = fmin(sample->lower, sample->upper),
 		.high = fmax(sample->lower, sample->upper) };
 

@@ -56,6 +56,7 @@ struct window {
 struct dissent {
 	uint32_t run;
 	double x, low, high;
+	double end;      /* of what said it */
 	double from, to; /* where it may have been so: between the windows beside it */
 };
 
