@@ -26,8 +26,8 @@ static void add_page(const struct record_spool *spool, uint32_t cpu, uint64_t of
 	}
 
 	/* The flags and the size are in the low half, whatever the size of a long. */
-	const uint32_t commit = (uint32_t)tdm_load_uint(
-		bytes + TIME_BYTES, long_bytes, spool->meta.big_endian);
+	const uint32_t commit =
+		(uint32_t)tdm_load_uint(bytes + TIME_BYTES, long_bytes, spool->meta.big_endian);
 	const uint32_t end = header_bytes + (commit & COMMIT_SIZE_MASK);
 
 	if (!(commit & COMMIT_LOST)) {
