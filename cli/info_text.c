@@ -86,7 +86,10 @@ static void text_tie(
 	const struct tdm_machine *const machine = scanned->machine;
 	char text[400];
 
-	if (machine->tie == TDM_TIE_SELF) {
+	if (machine->tie == TDM_TIE_SELF && machine->corrections) {
+		snprintf(text, sizeof(text), "%s, onto a host that is not among the inputs, %s",
+			tdm_tie_words(TDM_TIE_CORRECTIONS), machine->corrections_path);
+	} else if (machine->tie == TDM_TIE_SELF) {
 		snprintf(text, sizeof(text), "%s",
 			tdm_machines_count(machines) > 1 ? "the reference of the others"
 							 : "nothing, it is alone");
@@ -99,7 +102,7 @@ static void text_tie(
 			machine->corrections_path ? machine->corrections_path : "");
 	}
 	line(out, "tied by", text);
-	if (scanned->info->has_peer && machine->tie == TDM_TIE_SELF) {
+	if (scanned->info->has_peer && machine->tie == TDM_TIE_SELF && !machine->corrections) {
 		line(out, "shifted",
 			"by the time shift in the file, onto a host that is not among the inputs");
 	}
@@ -154,7 +157,7 @@ static void text_bound(FILE *out, const struct info_machine *scanned)
 	uint64_t most = 0;
 	char text[300];
 
-	if (scanned->machine->tie == TDM_TIE_CORRECTIONS && scanned->machine->corrections) {
+	if (scanned->machine->corrections) {
 		cli_timeline_bound_text(scanned->machine->corrections, text, sizeof(text));
 		line(out, "bound", text);
 		return;

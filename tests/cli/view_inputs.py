@@ -199,6 +199,9 @@ def a_recording_is_a_directory_with_its_corrections(directory):
     # A guest's file alone is corrected where it is named; convert takes the directory and the corrections too.
     assert lines_of("-q", guest_name(guest) + files[1]) == lines_of("-q", guest_name(guest) + files[1], "--corrections", path)
     assert lines_of("-q", files[1]) != lines_of("-q", guest_name(guest) + files[1])
+    said = run(TANDEM, "info", guest_name(guest) + files[1]).out
+    assert "corrections file, onto a host that is not among the inputs, " + path in said and "+-70 ns" in said, said
+    assert "by the time shift" in run(TANDEM, "info", files[1]).out
     for inputs in ((folder,), files):
         done = run(TANDEM, "convert", "-o", directory + "/out", "--force", *inputs)
         assert done.code == 0 and "%s.corrections, known to" % guest in done.out and done.err == "", done
