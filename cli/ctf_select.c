@@ -52,9 +52,11 @@ bool ctf_select_has(const struct ctf_select *select, const bt_message *message)
 			return false;
 		}
 	}
-	if (!tdm_selection_has_cpu(selection, cpu) ||
-		!tdm_selection_has_event(selection, names, name_count) ||
-		!is_in_interval(selection, message)) {
+	if (!tdm_selection_has_event(selection, names, name_count)) {
+		tdm_selection_near_event(selection, names, name_count);
+		return false;
+	}
+	if (!tdm_selection_has_cpu(selection, cpu) || !is_in_interval(selection, message)) {
 		return false;
 	}
 	tdm_selection_note_event(selection, names, name_count);

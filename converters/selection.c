@@ -51,6 +51,10 @@ void tdm_selection_near_event(
 	const struct tdm_convert_selection *selection, const char *const *names, size_t name_count)
 {
 	for (size_t i = 0; selection->glob_nearest && i < selection->glob_count; i++) {
+		/* One that chose something is not mistyped. */
+		if (selection->glob_fits && selection->glob_fits[i]) {
+			continue;
+		}
 		for (size_t k = 0; k < name_count; k++) {
 			tdm_nearest_try(&selection->glob_nearest[i], names[k]);
 		}

@@ -50,6 +50,9 @@ def events_and_calls_are_suggested(directory):
         done = run(TANDEM, "convert", "-o", out, "--force", "--events", typed, HOST)
         assert "chose no event" in done.err, done
         assert ('did you mean "%s"?' % meant in done.err) if meant else "did you mean" not in done.err, done
+    lttng = os.path.join(SOURCE, "tests", "data", "lttng-kernel", "pair1", "guest")
+    done = run(TANDEM, "convert", "-o", os.path.join(directory, "ctf"), "--events", "shced_switch", "--events", "irq_*", lttng)
+    assert 'did you mean "sched_switch"?' in done.err and done.err.count("did you mean") == 1, done
     for typed, meant in (("opneat", "openat"), ("%netwrok", "%network"), ("nonsense", None)):
         done = run(TANDEM, "syscalls", "-o", os.path.join(directory, "calls"), "--filter", typed, "--", "true")
         assert done.code != 0 and "no system call" in done.err, done
