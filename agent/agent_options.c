@@ -110,7 +110,7 @@ static int add_tracecmd(struct agent_options *options, const char *text)
 			return usage_fault("--trace-cmd: trace-cmd speaks TCP and vsock only");
 		}
 		listen->is_tracecmd = true;
-		if (listen->address.port == TDM_DEFAULT_PORT) {
+		if (!listen->address.has_port) {
 			listen->address.port = (uint32_t)port;
 		}
 	}

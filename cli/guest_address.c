@@ -31,7 +31,7 @@ static enum tdm_status parse_tracecmd(
 	const enum tdm_status status = tdm_address_parse(rest, TDM_ADDRESS_CONNECT, address, err);
 
 	/* Another program's port is the default there. */
-	if (status == TDM_OK && address->port == TDM_DEFAULT_PORT) {
+	if (status == TDM_OK && !address->has_port) {
 		address->port = TDM_TRACECMD_DEFAULT_PORT;
 	}
 	return status;

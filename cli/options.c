@@ -184,20 +184,31 @@ void cli_named_release(struct cli_named_list *list)
 	list->count = 0;
 }
 
+/* 10, or 16 behind "0x"; 0: strtoll() would take more than a number (blanks, a sign, octal digits by a leading zero). */
+static int base_of(const char *digits)
+{
+	if (*digits < '0' || *digits > '9') {
+		return 0;
+	}
+	return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
+}
+
 bool cli_parse_int(const char *text, int64_t *number)
 {
+	const int base = base_of(text + (*text == '-' || *text == '+'));
 	char *end;
 
 	errno = 0;
-	*number = strtoll(text, &end, 0);
-	return errno == 0 && end != text && *end == '\0';
+	*number = base ? strtoll(text, &end, base) : 0;
+	return base && errno == 0 && end != text && *end == '\0';
 }
 
 bool cli_parse_uint(const char *text, uint64_t *number)
 {
+	const int base = base_of(text);
 	char *end;
 
 	errno = 0;
-	*number = strtoull(text, &end, 0);
-	return errno == 0 && end != text && *end == '\0' && !strchr(text, '-');
+	*number = base ? strtoull(text, &end, base) : 0;
+	return base && errno == 0 && end != text && *end == '\0';
 }

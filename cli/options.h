@@ -100,7 +100,10 @@ int cli_named_path_add(
 	const struct cli_command *command, struct cli_named_list *list, const char *argument);
 void cli_named_release(struct cli_named_list *list);
 
-/** A whole number with an optional sign. @return False where the text is anything else or out of range. */
+/**
+ * A whole number, decimal or hexadecimal ("0x"), that of the first with an optional sign.
+ * @return False where the text is anything else or out of range.
+ */
 bool cli_parse_int(const char *text, int64_t *number);
 bool cli_parse_uint(const char *text, uint64_t *number);
 

@@ -63,6 +63,7 @@ static bool parse_tcp(const char *rest, struct tdm_address *address)
 	}
 	memcpy(address->host, host, length);
 	address->host[length] = '\0';
+	address->has_port = port != NULL;
 	return !port || parse_number(port, 65535, &address->port);
 }
 
@@ -84,6 +85,7 @@ static bool parse_vsock(const char *rest, struct tdm_address *address)
 		return false;
 	}
 	/* The greatest number stands for "any port" in the kernel's interface. */
+	address->has_port = colon != NULL;
 	return !colon || parse_number(colon + 1, UINT32_MAX - 1, &address->port);
 }
 

@@ -5,6 +5,7 @@
 #ifndef TANDEM_ADDRESS_H
 #define TANDEM_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <tandem/status.h>
@@ -29,6 +30,7 @@ struct tdm_address {
 	char path[TDM_PATH_MAX + 1]; /* UNIX */
 	uint32_t cid;                /* VSOCK; TDM_CID_ANY to listen for every peer */
 	uint32_t port; /* TCP (at most 65535) and VSOCK; 0 = any free one, to listen only */
+	bool has_port; /* it was written, and is not the default */
 };
 
 /* What the address is for: some forms make sense for one use only. */

@@ -237,6 +237,11 @@ static void a_name_alone_is_an_address_where_it_can_be(void **state)
 		TDM_OK);
 	assert_int_equal(agent, GUEST_AGENT_TRACECMD);
 	assert_int_equal(address.port, 823);
+	/* A port that was written is that port, also our own agent's. */
+	assert_int_equal(guest_address_parse("x", "trace-cmd:10.0.0.5:8990", &tree->list, &address,
+				 &agent, &err),
+		TDM_OK);
+	assert_int_equal(address.port, 8990);
 }
 
 /* Whatever a file of libvirt's ends in: looked at under sanitizers. */
