@@ -103,6 +103,21 @@ static void set_rwbs(struct ir_trace *trace, const struct ir_member *member, bt_
 	bt_field_integer_unsigned_set_value(field, tdm_names_rwbs(span.bytes, span.size_bytes));
 }
 
+/* 100 less, in as many bits as the field has: that is what its class holds. */
+static void set_prio(const struct ir_trace *trace, const struct ir_member *member, bt_field *field,
+	const uint8_t *at)
+{
+	const unsigned int unused_bits = 64 - 8 * member->size_bytes;
+	const uint64_t shifted = (tdm_load_uint(at, member->size_bytes, trace->big_endian) - 100)
+				 << unused_bits;
+
+	if (member->is_signed) {
+		bt_field_integer_signed_set_value(field, (int64_t)shifted >> unused_bits);
+	} else {
+		bt_field_integer_unsigned_set_value(field, shifted >> unused_bits);
+	}
+}
+
 static void set_printk(
 	struct ir_trace *trace, const struct ir_member *member, bt_field *field, const uint8_t *at)
 {
@@ -182,13 +197,7 @@ static inline void set_member(struct ir_trace *trace, const struct ir_member *me
 		set_span(trace, member, structure, field, payload, payload_bytes);
 		break;
 	case IR_PRIO:
-		if (member->is_signed) {
-			bt_field_integer_signed_set_value(field,
-				tdm_load_int(at, member->size_bytes, trace->big_endian) - 100);
-		} else {
-			bt_field_integer_unsigned_set_value(field,
-				tdm_load_uint(at, member->size_bytes, trace->big_endian) - 100);
-		}
+		set_prio(trace, member, field, at);
 		break;
 	case IR_RWBS:
 		set_rwbs(trace, member, field, payload, payload_bytes);

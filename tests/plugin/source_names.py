@@ -67,4 +67,28 @@ with tempfile.TemporaryDirectory() as work:
     graph, _ = shown(work, maker)
     counts = [int(count) for count in re.findall(r"Records left out.*records=(\d+)", graph.stderr)]
     check(sum(counts) == 200 and set(counts[:-1]) == {2}, f"left out of 100 ids, 2 records each: {counts}")
+
+    # Instances whose names cannot stand in that of a port: too long, no UTF-8, or what such a name would be shown as.
+    names = [b"x\xff", b"x\\xff", b"i" * 130 + b"1", b"i" * 130 + b"2", b"plain"]
+    maker = Maker(version=6)
+    maker.format("odd", "odd", 300, FIELDS)
+    maker.add_cpu(0, [(1000, maker.record(300, 7, BODY))])
+    maker.options = [(3, struct.pack("<Q", 0) + name + b"\0") for name in names]
+    made = bytearray(maker.version6())
+    for name in names:
+        option = made.index(struct.pack("<HIQ", 3, 9 + len(name), 0) + name + b"\0")
+        table = len(made)
+        page = table + 10 + 16 + 8 + 6
+        page += -page % 4096
+        struct.pack_into("<Q", made, option + 6, table)
+        made += b"flyrecord\0" + struct.pack("<QQ", page, 4096) + struct.pack("<Q", 6) + b"[mono]"
+        made += bytes(page - len(made)) + maker.cpus[0]
+    path = os.path.join(work, "instances.dat")
+    with open(path, "wb") as file:
+        file.write(made)
+    answer = run("babeltrace2", "--plugin-path=" + os.path.join(BUILD, "plugin"), "query", "source.tandem.tracedat",
+                 "babeltrace.trace-infos", '--params=inputs=["%s"]' % path)
+    ports = re.findall(r"port-name: (.*)", answer.stdout)
+    check(len(ports) == len(names) + 1 and len(set(ports)) == len(ports), f"each stream has a port of its own: {ports}")
+    check({"host/top/cpu0", "host/plain/cpu0", "host/x\\xff~1/cpu0"} <= set(ports), f"plain names stay: {ports}")
 finish()
