@@ -104,9 +104,8 @@ struct tdm_convert_machine {
 	struct tdm_ctf_dir dir;
 	uint64_t
 		bias_ns; /* added to every stamp, so that none is negative; the clock's offset takes it back */
-	bool has_records;
-	int64_t first_raw_ns; /* first stamp as the trace has it */
-	uint64_t first_ns;    /* first stamp, bias added; UINT64_MAX: no record */
+	struct tdm_machine_start start;
+	uint64_t first_ns; /* first stamp, bias added; UINT64_MAX: no record */
 	uint64_t
 		limit_ns; /* the last stamp, bias added, that readers' 63 bits hold with the clock's offset */
 	uint64_t begin_ns, end_ns;     /* selected, bias added */
@@ -144,8 +143,6 @@ struct tdm_cpu_job {
 
 /* machine_plan.c */
 enum tdm_status tdm_convert_machine_plan(
-	struct tdm_convert_machine *conversion, struct tdm_error *err);
-enum tdm_status tdm_convert_machine_peek(
 	struct tdm_convert_machine *conversion, struct tdm_error *err);
 void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_t count);
 /** Notes for the selection which events of the output fit. */

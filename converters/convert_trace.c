@@ -261,7 +261,7 @@ enum tdm_status tdm_plan_machines(struct tdm_machines *machines,
 		reports[i].machine = machine;
 		status = tdm_convert_machine_plan(conversion, err);
 		if (status == TDM_OK) {
-			status = tdm_convert_machine_peek(conversion, err);
+			status = tdm_machine_find_start(machine, &conversion->start, err);
 		}
 		if (status != TDM_OK) {
 			return status;

@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ENV_MAX     40
-#define SECOND_NS   UINT64_C(1000000000)
-#define BIAS_MAX_NS (UINT64_C(1) << 62)
+#define ENV_MAX 40
 
 /* The names by which an event can be asked for. */
 struct event_names {
@@ -243,63 +241,20 @@ enum tdm_status tdm_convert_machine_plan(
 	return TDM_OK;
 }
 
-/* Where time begins: the first record of every stream is looked at. */
-enum tdm_status tdm_convert_machine_peek(
-	struct tdm_convert_machine *conversion, struct tdm_error *err)
-{
-	bool any = false;
-	int64_t first_ns = 0;
-
-	for (size_t i = 0; i < conversion->info->stream_count; i++) {
-		struct tdm_error fault = { 0 };
-		struct tdm_reader *const reader = tdm_reader_create(conversion->trace, i, &fault);
-		struct tdm_batch batch = { 0 };
-		enum tdm_status status = reader ? TDM_OK : fault.status;
-
-		while (reader && status == TDM_OK && batch.count == 0) {
-			status = tdm_reader_next_batch(reader, &batch, &fault);
-		}
-		if (status == TDM_OK && batch.count) {
-			const int64_t time_ns = (int64_t)batch.slots[0].time_ns;
-
-			first_ns = !any || time_ns < first_ns ? time_ns : first_ns;
-			any = true;
-		}
-		tdm_reader_destroy(reader);
-		if (status == TDM_ERR_NOMEM) {
-			*err = fault;
-			return status;
-		}
-	}
-	conversion->has_records = any;
-	conversion->first_raw_ns = first_ns;
-	return TDM_OK;
-}
-
-/*
- * Stamps in a stream are unsigned. Where a machine's begin below zero, all get the same bias, in whole seconds: the
- * clock's offset takes it back, and who does not read negative offsets still sees the machines side by side. A machine
- * that begins further below than a damaged stamp or a wrong offset can explain gets none: it would push the others out
- * of what 63 bits hold.
- */
 void tdm_convert_machine_set_bias(struct tdm_convert_machine *conversions, size_t count)
 {
 	uint64_t bias_ns = 0;
 
+	/* One ns before the first record is for what is made up. */
 	for (size_t i = 0; i < count; i++) {
-		if (conversions[i].has_records && conversions[i].first_raw_ns < 1) {
-			const uint64_t wanted = 1u - (uint64_t)conversions[i].first_raw_ns;
-
-			bias_ns = wanted > bias_ns && wanted <= BIAS_MAX_NS ? wanted : bias_ns;
-		}
+		bias_ns = tdm_machine_bias_ns(&conversions[i].start, 1, bias_ns);
 	}
-	bias_ns += (SECOND_NS - bias_ns % SECOND_NS) % SECOND_NS;
 	for (size_t i = 0; i < count; i++) {
 		struct tdm_convert_machine *const conversion = &conversions[i];
 		const struct tdm_convert_selection *const selection =
 			&conversion->options->selection;
-		const int64_t first_ns = conversion->first_raw_ns;
-		const bool any = conversion->has_records;
+		const int64_t first_ns = conversion->start.first_ns;
+		const bool any = conversion->start.has_records;
 
 		const int64_t offset_ns = conversion->epoch_offset_ns - (int64_t)bias_ns;
 
@@ -398,23 +353,29 @@ static void fill_env(const struct tdm_convert_machine *conversion, struct env_li
 	env_text(env, "tandem_synthetic_events", made_up);
 }
 
-/* A clock's name as a C identifier. */
-static void clock_identifier(const char *name, char *out, size_t out_bytes)
+static bool is_never_taken(const void *user, const char *name)
 {
-	size_t at = 0;
+	(void)user;
+	(void)name;
+	return false;
+}
 
-	for (; name[at] && at + 1 < out_bytes; at++) {
-		const char byte = name[at];
+/* A clock's name as an identifier, which no word of the language is. */
+static void clock_identifier(const char *clock, char name[TDM_MEMBER_NAME_BYTES])
+{
+	static const char *const plain[] = { "monotonic", "local", "global", "counter", "uptime",
+		"perf", "mono_raw", "boot", "tai", "realtime", "tsc2nsec" };
 
-		out[at] = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-					  (byte >= '0' && byte <= '9' && at > 0)
-				  ? byte
-				  : '_';
+	if (!*clock || strcmp(clock, "mono") == 0) {
+		clock = "monotonic";
 	}
-	out[at] = '\0';
-	if (at == 0 || strcmp(out, "int") == 0 || strcmp(out, "long") == 0) {
-		snprintf(out, out_bytes, "monotonic");
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		if (strcmp(plain[i], clock) == 0) {
+			snprintf(name, TDM_MEMBER_NAME_BYTES, "%s", clock);
+			return;
+		}
 	}
+	tdm_member_name(strchr(clock, '-') ? "" : "clock_", clock, "", is_never_taken, NULL, name);
 }
 
 static enum tdm_status put_made_up_classes(
@@ -443,14 +404,13 @@ enum tdm_status tdm_convert_machine_write_metadata(
 	const char *const clock = conversion->info->clock ? conversion->info->clock : "";
 	struct tdm_buffer text = { 0 }, events = { 0 };
 	struct env_list env = { 0 };
-	char clock_name[64];
+	char clock_name[TDM_MEMBER_NAME_BYTES];
 	char description[160];
 	char trace_id[32];
 	char made_up[160];
 	enum tdm_status status;
 
-	clock_identifier(
-		strcmp(clock, "mono") == 0 ? "monotonic" : clock, clock_name, sizeof(clock_name));
+	clock_identifier(clock, clock_name);
 	snprintf(description, sizeof(description), "%s of %s", *clock ? clock : "trace clock",
 		conversion->machine->tie == TDM_TIE_SELF || conversion->machine->tie == TDM_TIE_NONE
 			? "this machine"

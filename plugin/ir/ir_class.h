@@ -98,6 +98,7 @@ struct ir_options {
 	bool symbols;
 	bool print;
 	uint64_t clock_hz;
+	uint64_t bias_ns; /* that clock values have too much; whole seconds */
 };
 
 /* One machine as babeltrace2 sees it. */

@@ -93,6 +93,8 @@ static bool make_clock_class(struct ir_trace *trace, struct ir_stream_class *cla
 		return false;
 	}
 	bt_clock_class_set_frequency(class->clock_class, UINT64_C(1000000000));
+	bt_clock_class_set_offset(
+		class->clock_class, -(int64_t)(trace->options.bias_ns / 1000000000), 0);
 	/* Every clock says Unix epoch, also one that counts from boot: the muxer takes no mixture with others. */
 	compat_clock_class_set_unix_epoch(class->clock_class);
 	if (unit.is_ns) {

@@ -163,13 +163,25 @@ void src_stream_name(
 	struct tdm_buffer shown = { .cap = 4 * sizeof(label) };
 
 	tdm_buffer_label(info, stream->buffer_index, label, sizeof(label));
-	/* The name of an instance is bytes that somebody else chose. */
+	/*
+	 * The name of an instance is bytes that somebody else chose. Where they cannot stand here as they are, the
+	 * buffer's number does: ports have different names.
+	 */
+	const bool is_plain = tdm_utf8_is_valid((const uint8_t *)label, strlen(label)) &&
+			      strlen(label) + 1 < sizeof(label) && !strpbrk(label, "\\~");
+
 	if (tdm_utf8_append_shown(&shown, (const uint8_t *)label, strlen(label)) != TDM_OK ||
 		tdm_buffer_append(&shown, "", 1) != TDM_OK) {
 		shown.size = 0;
 	}
-	snprintf(name, room, "%s/%.*s/cpu%" PRIu32, machine->name, (int)(room / 2),
-		shown.size ? (const char *)shown.bytes : "buffer", stream->cpu);
+	if (is_plain) {
+		snprintf(name, room, "%s/%s/cpu%" PRIu32, machine->name,
+			shown.size ? (const char *)shown.bytes : "buffer", stream->cpu);
+	} else {
+		snprintf(name, room, "%s/%.*s~%" PRIu32 "/cpu%" PRIu32, machine->name,
+			(int)(room / 2), shown.size ? (const char *)shown.bytes : "buffer",
+			stream->buffer_index, stream->cpu);
+	}
 	tdm_buffer_release(&shown);
 }
 
@@ -293,6 +305,36 @@ static enum tdm_status add_ports(struct src_component *component, bt_self_compon
 	return TDM_OK;
 }
 
+/* Only what was added to stamps brings them below zero; for the others nothing is read ahead. */
+static bool may_begin_below_zero(const struct tdm_machine *machine)
+{
+	const struct tdm_trace_info *const info = tdm_trace_get_info(machine->trace);
+
+	return info->format != TDM_FORMAT_LIVE &&
+	       (machine->corrections || machine->offset_ns < 0 || info->has_peer ||
+		       info->date_offset_ns < 0);
+}
+
+enum tdm_status src_find_bias(
+	const struct tdm_machines *machines, uint64_t *bias_ns, struct tdm_error *err)
+{
+	enum tdm_status status = TDM_OK;
+
+	*bias_ns = 0;
+	for (size_t i = 0; i < tdm_machines_count(machines) && status == TDM_OK; i++) {
+		const struct tdm_machine *const machine = tdm_machines_at(machines, i);
+		struct tdm_machine_start start;
+
+		if (may_begin_below_zero(machine)) {
+			status = tdm_machine_find_start(machine, &start, err);
+			if (status == TDM_OK) {
+				*bias_ns = tdm_machine_bias_ns(&start, 0, *bias_ns);
+			}
+		}
+	}
+	return status;
+}
+
 static enum tdm_status make_members(struct src_component *component, bt_self_component_source *self,
 	const bt_value *params, struct tdm_error *err)
 {
@@ -301,6 +343,7 @@ static enum tdm_status make_members(struct src_component *component, bt_self_com
 		.symbols = param_bool(params, "symbols", false),
 		.print = param_bool(params, "print", false),
 		.clock_hz = (uint64_t)param_int(params, "clock-hz", 0),
+		.bias_ns = component->bias_ns,
 	};
 	const size_t count = tdm_machines_count(component->machines);
 
@@ -361,6 +404,9 @@ bt_component_class_initialize_method_status src_initialize(
 			   : src_open_machines(kind, params, &component->report.log,
 				     &component->machines, &component->unopened, &err);
 
+	if (status == TDM_OK) {
+		status = src_find_bias(component->machines, &component->bias_ns, &err);
+	}
 	if (status == TDM_OK) {
 		status = make_members(component, self, params, &err);
 	}
@@ -427,11 +473,11 @@ static void tell_times(const struct src_component *component, const struct src_m
 			", input=\"%s\"",
 			member->clamped, member->machine->path);
 	}
-	if (member->before_origin > 0) {
+	if (member->out_of_range > 0) {
 		TDM_WARNING(&component->report.log,
-			"Stamps before the clock's origin are shown as 0: records=%" PRIu64
+			"Stamps beyond what a trace can hold have the time of the event before: records=%" PRIu64
 			", input=\"%s\"",
-			member->before_origin, member->machine->path);
+			member->out_of_range, member->machine->path);
 	}
 	if (member->trace->bad_places > 0) {
 		TDM_WARNING(&component->report.log,

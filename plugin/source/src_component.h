@@ -38,7 +38,7 @@ struct src_machine {
 	size_t faults_told;
 	uint64_t records, delivered, lost, losses_uncounted,
 		unreadable_pages; /* of iterators that have ended */
-	uint64_t clamped, before_origin;
+	uint64_t clamped, out_of_range;
 	bool told;
 };
 
@@ -55,6 +55,8 @@ struct src_component {
 	const struct src_kind *kind;
 	struct report report;
 	struct tdm_machines *machines;
+	uint64_t
+		bias_ns; /* added to clock values, taken back by the clocks' offsets; whole seconds */
 	size_t unopened; /* inputs that could not be opened: told, and a failure once the others are delivered */
 	struct src_machine *members; /* as many as machines */
 	size_t member_count;
@@ -124,11 +126,15 @@ bool src_buffer_is_wanted(
 void src_stream_name(
 	const struct tdm_machine *machine, size_t stream_index, char *name, size_t room);
 
-/** A record's time as a clock value: never before the origin, never beyond what babeltrace2 can express. */
-static inline uint64_t src_clock_value(uint64_t time_ns)
+/** A record's time as a clock value: never below 0, never beyond what babeltrace2 can express; 0 where it would be. */
+static inline uint64_t src_clock_value(uint64_t time_ns, uint64_t bias_ns)
 {
-	return time_ns > INT64_MAX ? 0 : time_ns;
+	return time_ns + bias_ns > INT64_MAX ? 0 : time_ns + bias_ns;
 }
+
+/** What the clock values of all machines get added, so that those before the clock's origin can be told. */
+enum tdm_status src_find_bias(
+	const struct tdm_machines *machines, uint64_t *bias_ns, struct tdm_error *err);
 
 /**
  * Tells what could not be delivered, once for each fault and each input.

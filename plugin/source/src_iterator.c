@@ -45,7 +45,7 @@ struct iterator {
 	size_t slot; /* next of the batch */
 	uint64_t last_ns;
 	uint64_t packet_events;
-	uint64_t delivered, records, clamped, before_origin;
+	uint64_t delivered, records, clamped, out_of_range;
 	struct tdm_task_names *names;
 };
 
@@ -113,7 +113,7 @@ static void count_closed(struct iterator *it)
 	it->machine->records += it->records;
 	it->machine->delivered += it->delivered;
 	it->machine->clamped += it->clamped;
-	it->machine->before_origin += it->before_origin;
+	it->machine->out_of_range += it->out_of_range;
 	it->machine->lost += counts.lost_events;
 	it->machine->losses_uncounted += counts.lost_unknown;
 	it->machine->unreadable_pages += counts.unreadable_pages;
@@ -130,12 +130,20 @@ void src_iterator_finalize(bt_self_message_iterator *self)
 	free(it);
 }
 
+static uint64_t value_of(const struct iterator *it, uint64_t time_ns)
+{
+	return src_clock_value(time_ns, it->component->bias_ns);
+}
+
 /* babeltrace2's muxer takes no stream that goes back in time. */
 static uint64_t next_time(struct iterator *it, uint64_t time_ns)
 {
-	uint64_t value = src_clock_value(time_ns);
+	uint64_t value = value_of(it, time_ns);
 
-	it->before_origin += time_ns > INT64_MAX;
+	if (time_ns + it->component->bias_ns > INT64_MAX) {
+		it->out_of_range++;
+		return it->last_ns;
+	}
 	if (value < it->last_ns) {
 		it->clamped++;
 		value = it->last_ns;
@@ -188,16 +196,16 @@ static bt_message *discarded_events(struct iterator *it)
 {
 	const struct tdm_batch *const batch = &it->batch;
 	uint64_t begin_ns = it->last_ns;
-	uint64_t end_ns = src_clock_value(it->loss_ns);
+	uint64_t end_ns = value_of(it, it->loss_ns);
 
 	end_ns = end_ns > begin_ns ? end_ns : begin_ns;
 	for (size_t i = it->slot; i < batch->count; i++) {
-		const uint64_t time_ns = src_clock_value(batch->slots[i].time_ns);
+		const uint64_t time_ns = value_of(it, batch->slots[i].time_ns);
 
 		end_ns = time_ns > end_ns ? time_ns : end_ns;
 	}
 	if (!it->had_packet) {
-		begin_ns = it->slot < batch->count ? src_clock_value(batch->slots[it->slot].time_ns)
+		begin_ns = it->slot < batch->count ? value_of(it, batch->slots[it->slot].time_ns)
 						   : end_ns;
 	}
 
@@ -279,7 +287,7 @@ static bool next_of_batch(struct iterator *it, bt_message **message)
 			return true;
 		}
 		if (!it->packet) {
-			uint64_t time_ns = src_clock_value(slot->time_ns);
+			uint64_t time_ns = value_of(it, slot->time_ns);
 
 			time_ns = time_ns < it->last_ns ? it->last_ns : time_ns;
 			*message = packet_beginning(it, time_ns);
@@ -346,10 +354,10 @@ static enum tdm_status inactivity(struct iterator *it, bt_message **message)
 {
 	uint64_t time_ns = 0;
 
-	if (!tdm_reader_progress(it->reader, &time_ns) || src_clock_value(time_ns) <= it->last_ns) {
+	if (!tdm_reader_progress(it->reader, &time_ns) || value_of(it, time_ns) <= it->last_ns) {
 		return TDM_AGAIN;
 	}
-	it->last_ns = src_clock_value(time_ns);
+	it->last_ns = value_of(it, time_ns);
 	*message = bt_message_message_iterator_inactivity_create(
 		it->self, it->class->clock_class, it->last_ns);
 	return TDM_OK;
@@ -476,7 +484,7 @@ bt_message_iterator_class_seek_beginning_method_status src_iterator_seek_beginni
 	it->delivered = 0;
 	it->records = 0;
 	it->clamped = 0;
-	it->before_origin = 0;
+	it->out_of_range = 0;
 	return BT_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHOD_STATUS_OK;
 }
 

@@ -52,8 +52,8 @@ static bt_component_class_query_method_status support_info(
 }
 
 /* First and last time of a stream as its iterator gives them. @return False for a stream without records. */
-static bool stream_range(
-	const struct tdm_machine *machine, size_t stream_index, int64_t *begin_ns, int64_t *end_ns)
+static bool stream_range(const struct tdm_machine *machine, size_t stream_index, uint64_t bias_ns,
+	int64_t *begin_ns, int64_t *end_ns)
 {
 	struct tdm_reader *const reader = tdm_reader_create(machine->trace, stream_index, NULL);
 	struct tdm_batch batch;
@@ -65,22 +65,22 @@ static bool stream_range(
 	}
 	while (tdm_reader_next_batch(reader, &batch, NULL) == TDM_OK) {
 		for (size_t i = 0; i < batch.count; i++) {
-			const uint64_t time_ns = src_clock_value(batch.slots[i].time_ns);
+			const uint64_t time_ns = src_clock_value(batch.slots[i].time_ns, bias_ns);
 
 			if (!any) {
-				*begin_ns = (int64_t)time_ns;
+				*begin_ns = (int64_t)(time_ns - bias_ns);
 				any = true;
 			}
 			last_ns = time_ns > last_ns ? time_ns : last_ns;
 		}
 	}
 	tdm_reader_destroy(reader);
-	*end_ns = (int64_t)last_ns;
+	*end_ns = (int64_t)(last_ns - bias_ns);
 	return any;
 }
 
 static bool add_stream_info(
-	bt_value *streams, const struct tdm_machine *machine, size_t stream_index)
+	bt_value *streams, const struct tdm_machine *machine, size_t stream_index, uint64_t bias_ns)
 {
 	int64_t begin_ns = 0;
 	int64_t end_ns = 0;
@@ -88,7 +88,7 @@ static bool add_stream_info(
 	bt_value *stream = NULL;
 	bt_value *range = NULL;
 
-	if (!stream_range(machine, stream_index, &begin_ns, &end_ns)) {
+	if (!stream_range(machine, stream_index, bias_ns, &begin_ns, &end_ns)) {
 		/* A stream without records cuts nothing. */
 		return true;
 	}
@@ -105,8 +105,8 @@ static bool add_stream_info(
 		       BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
 }
 
-static bool add_trace_info(
-	bt_value *traces, const struct tdm_machine *machine, const bt_value *params)
+static bool add_trace_info(bt_value *traces, const struct tdm_machine *machine,
+	const bt_value *params, uint64_t bias_ns)
 {
 	const struct tdm_trace_info *const info = tdm_trace_get_info(machine->trace);
 	bt_value *trace = NULL;
@@ -120,7 +120,7 @@ static bool add_trace_info(
 	}
 	for (size_t i = 0; i < info->stream_count; i++) {
 		if (src_buffer_is_wanted(params, info, info->streams[i].buffer_index) &&
-			!add_stream_info(streams, machine, i)) {
+			!add_stream_info(streams, machine, i, bias_ns)) {
 			return false;
 		}
 	}
@@ -134,6 +134,7 @@ static bt_component_class_query_method_status trace_infos(const struct src_kind 
 	struct report report;
 	struct tdm_machines *machines = NULL;
 	size_t unopened = 0;
+	uint64_t bias_ns = 0;
 	struct tdm_error err = { TDM_OK, "" };
 	bt_value *traces = NULL;
 	bt_component_class_query_method_status status = OK;
@@ -145,9 +146,13 @@ static bt_component_class_query_method_status trace_infos(const struct src_kind 
 		report_class_cause(self_class, &err);
 		return FAILED;
 	}
+	if (src_find_bias(machines, &bias_ns, &err) != TDM_OK) {
+		tdm_machines_close(machines);
+		return NO_MEMORY;
+	}
 	traces = bt_value_array_create();
 	for (size_t i = 0; traces && i < tdm_machines_count(machines); i++) {
-		if (!add_trace_info(traces, tdm_machines_at(machines, i), params)) {
+		if (!add_trace_info(traces, tdm_machines_at(machines, i), params, bias_ns)) {
 			BT_VALUE_PUT_REF_AND_RESET(traces);
 		}
 	}

@@ -3,9 +3,10 @@
 """Made-up inputs of every shape: what comes out is what went in, as babeltrace2's own CTF reader sees it."""
 import glob
 import os
+import re
 import struct
 
-from convert_case import check_ctf, convert, events, main, run
+from convert_case import BUILD, check_ctf, convert, events, main, run
 from tracedat_maker import SWITCH, Loss, Maker, switch_body
 
 
@@ -133,6 +134,15 @@ def times_far_apart_and_below_zero(directory):
         found = only(events(out + "/host"), "sched_switch")
         assert [event.time for event in found] == [t + offset for t in times], [event.time for event in found]
         check_ctf(out + "/host")
+        # The source component has the same times, its query the same range.
+        inputs = 'inputs=["%s"],clock-offset-ns=%d' % (os.path.join(directory, "in.dat"), offset)
+        plugin = "--plugin-path=" + os.path.join(BUILD, "plugin")
+        done = run("babeltrace2", plugin, "run", "--component=s:source.tandem.tracedat", "--params=" + inputs,
+                   "--component=k:sink.text.details", "--connect=s:k")
+        shown = re.findall(r"([-\d,]+) ns from origin\]\n.*\nEvent `", done.out)
+        assert [int(time.replace(",", "")) for time in shown] == [t + offset for t in times], done
+        done = run("babeltrace2", plugin, "query", "source.tandem.tracedat", "babeltrace.trace-infos", "--params=" + inputs)
+        assert re.findall(r"(?:begin|end): (-?\d+)", done.out) == [str(times[0] + offset), str(times[-1] + offset)], done
 
 
 def times_that_go_back_are_raised_and_counted(directory):

@@ -163,4 +163,27 @@ bool tdm_clock_names_agree(const struct tdm_trace_info *a, const struct tdm_trac
 void tdm_buffer_label(
 	const struct tdm_trace_info *info, size_t buffer_index, char *label, size_t room);
 
+/* Where a machine's stamps begin. */
+struct tdm_machine_start {
+	bool has_records;
+	int64_t first_ns; /* the least of its streams' first stamps */
+};
+
+/**
+ * Looks at the first records of each stream.
+ * @retval TDM_ERR_NOMEM  Streams that cannot be read are no error: they are faults of the trace.
+ */
+enum tdm_status tdm_machine_find_start(
+	const struct tdm_machine *machine, struct tdm_machine_start *start, struct tdm_error *err);
+
+/**
+ * What the stamps of all machines that are shown together get added, so that none is below @p least_ns: a clock's offset
+ * takes it back. Whole seconds, so that the digits below the second stay what they are. A machine that begins further
+ * below than a damaged stamp or a wrong offset can explain gets none: it would push the others out of what 63 bits hold.
+ *
+ * @param bias_ns  What the machines before this one want; 0 for the first.
+ */
+uint64_t tdm_machine_bias_ns(
+	const struct tdm_machine_start *start, int64_t least_ns, uint64_t bias_ns);
+
 #endif
