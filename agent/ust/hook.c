@@ -378,7 +378,15 @@ static void leave_record(struct tdm_thread *thread, struct tdm_frame *frame)
 				__asm__ volatile("decq %0" : "+m"(thread->slot->counts.no_exit));
 			}
 			break;
+		case __NR_seccomp:
+			if (frame->args[0] == SECCOMP_SET_MODE_FILTER && frame->ret >= 0) {
+				tdm_process.is_sandboxed = 1;
+			}
+			break;
 		case __NR_prctl:
+			if (frame->args[0] == PR_SET_SECCOMP && frame->ret == 0) {
+				tdm_process.is_sandboxed = 1;
+			}
 			if (frame->args[0] == PR_SET_NAME) {
 				tdm_process.provider->identity_changed((int32_t)frame->nr);
 			}

@@ -48,10 +48,11 @@ struct tdm_process {
 	_Atomic(int32_t) fork_in_flight; /* a fork-like call is being made, or we are its child */
 	_Atomic(int32_t) excluded_starting; /* threads of lttng-ust that do not know it yet */
 	int32_t pid;
-	uint64_t image_id;  /* tells the images of one pid apart */
-	uint8_t complete;   /* Syscall User Dispatch is on */
-	uint8_t probes_off; /* a strict sandbox forbids our own system calls */
-	uint64_t restorer;  /* where signal handlers return to: libc's */
+	uint64_t image_id;    /* tells the images of one pid apart */
+	uint8_t complete;     /* Syscall User Dispatch is on */
+	uint8_t probes_off;   /* a strict sandbox forbids our own system calls */
+	uint8_t is_sandboxed; /* a filter of the program's own decides about system calls, ours too */
+	uint64_t restorer;    /* where signal handlers return to: libc's */
 	uint32_t
 		cancel_word_at; /* offset of glibc's cancellation word in the thread, 0: not known */
 };

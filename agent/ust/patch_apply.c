@@ -72,8 +72,8 @@ static uint32_t count_threads(void)
 {
 	char buffer[512];
 	uint32_t count = 0;
-	const long dir = call3(SYS_open, (long)(intptr_t) "/proc/self/task",
-		O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	const long dir = tdm_patch_syscall(SYS_openat, AT_FDCWD, (long)(intptr_t) "/proc/self/task",
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
 
 	if (dir < 0) {
 		return 1; /* no /proc: the constructor order says one */

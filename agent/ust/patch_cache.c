@@ -62,7 +62,8 @@ static bool restore(
 bool tdm_sites_load(const char *path, struct tdm_text *texts, size_t text_count,
 	struct tdm_site_plan *plans, size_t room)
 {
-	const long fd = call3(SYS_open, (long)(intptr_t)path, O_RDONLY | O_CLOEXEC, 0);
+	const long fd = tdm_patch_syscall(
+		SYS_openat, AT_FDCWD, (long)(intptr_t)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	const struct head *head;
 	const struct kept *kept;
 	bool good;
@@ -132,8 +133,8 @@ void tdm_sites_store(const char *path, const struct tdm_text *texts, size_t text
 	memcpy(temporary, path, length);
 	memcpy(temporary + length, ".new", 5);
 	/* Of programs that begin at once one writes, the others go on without. */
-	fd = call3(
-		SYS_open, (long)(intptr_t)temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = tdm_patch_syscall(SYS_openat, AT_FDCWD, (long)(intptr_t)temporary,
+		O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600, 0, 0);
 	if (fd < 0) {
 		return;
 	}

@@ -35,9 +35,13 @@ static void put_line(const char *line, size_t length)
 {
 	long fd = 2;
 
+	/* Its sandbox may end a program that opens a file, and one that was recorded must end as it does untraced. */
+	if (tdm_process.is_sandboxed) {
+		return;
+	}
 	if (log_path[0]) {
-		fd = tdm_raw(__NR_open, (long)(intptr_t)log_path, O_WRONLY | O_APPEND | O_CLOEXEC,
-			0, 0, 0, 0);
+		fd = tdm_raw(__NR_openat, AT_FDCWD, (long)(intptr_t)log_path,
+			O_WRONLY | O_APPEND | O_CLOEXEC, 0, 0, 0);
 	}
 	if (fd < 0) {
 		return; /* the log's reader is gone: nobody is told, and the program is not disturbed */

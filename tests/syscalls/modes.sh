@@ -56,6 +56,46 @@ for options in --complete ""; do
 done
 echo "complete mode: inline assembly seen; own SIGSYS handler, threads, spawn, restarts work"
 
+# A sandbox that allows three calls and kills at any other: the provider makes none of its own in it.
+cat >"$work/sandbox.c" <<'EOF'
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(void)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(rules) / sizeof(rules[0]), rules };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+		return 1;
+	}
+	for (int i = 0; i < 300; i++) {
+		getppid();
+	}
+	syscall(SYS_exit_group, 5);
+}
+EOF
+gcc -O1 -o "$work/sandbox" "$work/sandbox.c" || fail "compiling"
+chmod a+rx "$work/sandbox"
+options=
+record "$trace" "$work/sandbox"
+[ "$status" = 5 ] || fail "a program that sandboxes itself: status $status: $(cat "$work/err")"
+nothing_lost
+"$here/counts" "$trace" >"$work/counts"
+grep -qx 'getppid 300' "$work/counts" || fail "a program that sandboxes itself: $(cat "$work/counts")"
+
 options="--mode wrap"
 record "$trace" bash -c "$work/workload count 100; ls / >/dev/null"
 [ "$status" = 0 ] && grep -q 'wrap mode' "$work/said" || fail "wrap mode: $(cat "$work/err")"
