@@ -167,7 +167,7 @@ void cli_report_estimate(FILE *out, const char *name, const struct tdm_quality *
 			quality->kernel_used, quality->kernel_dropped);
 	}
 	fprintf(out, "  rate        %+.3f ppm, assumed to stay within %" PRIu64 " ppb\n",
-		(double)quality->rate_ppb / 1e3, info.rate_ppb);
+		(double)quality->rate_ppb / 1e3, quality->assumed_ppb);
 	report_segments(out, timeline);
 	fputs("  The estimate takes both directions for alike: a constant difference of the paths shows in "
 	      "no exchange, only the bound covers it.\n",

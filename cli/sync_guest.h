@@ -37,7 +37,7 @@ struct sync_outcome {
 	struct tdm_quality quality;
 	size_t segments;
 	char breaks_text[SYNC_BREAKS_BYTES]; /* kinds and places of what is between them */
-	uint64_t host_unit_hz, guest_unit_hz, rate_ppb;
+	uint64_t host_unit_hz, guest_unit_hz;
 	uint64_t lost;       /* probes unanswered */
 	uint64_t pairs;      /* readings of this host's clock by the guest */
 	uint32_t breaks;     /* connections that ended early */

@@ -8,6 +8,7 @@
 
 enum {
 	RAW_PPB = 100,        /* two raw clocks, on whatever machines */
+	SHARED_PPB = 10,      /* two raw clocks of one oscillator */
 	STEERED_PPB = 100000, /* a clock that a daemon may steer */
 	JUMPS_TOLD = 3        /* a peer that tells of more is not listened to so closely */
 };
@@ -75,6 +76,17 @@ void sync_guest_take_notes(struct sync_guest *guest, const char *notes, size_t s
 	}
 }
 
+/*
+ * True where one oscillator drives both raw clocks: over vsock guest and host are one machine, and the TSC that a guest reads is
+ * the host's, with an offset and a factor that stay. Where they do not, the exchanges show it and the estimate goes by RAW_PPB.
+ */
+static bool shares_oscillator(const struct sync_guest *guest)
+{
+	return guest->options.address.kind == TDM_ADDRESS_VSOCK &&
+	       strcmp(tdm_clock_source(guest->clock.raw), "tsc") == 0 &&
+	       strcmp(tdm_requester_peer(guest->requester)->raw_source, "tsc") == 0;
+}
+
 enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struct tdm_error *err)
 {
 	const struct tdm_requester_peer *peer = tdm_requester_peer(guest->requester);
@@ -84,7 +96,9 @@ enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struc
 		.host_unit_hz = tdm_local_clock_hz(&guest->clock),
 		.guest_unit_hz = peer->unit_hz,
 		.stamps = stamps ? "kernel" : "user",
-		.rate_ppb = guest->is_steered ? STEERED_PPB : RAW_PPB };
+		.rate_ppb = guest->is_steered          ? STEERED_PPB
+			    : shares_oscillator(guest) ? SHARED_PPB
+						       : RAW_PPB };
 	char boot_id[37], made[32];
 	const time_t now = time(NULL);
 	struct tm parts;
@@ -108,7 +122,6 @@ enum tdm_status sync_guest_set_info(struct sync_guest *guest, bool stamps, struc
 	}
 	guest->outcome.host_unit_hz = info.host_unit_hz;
 	guest->outcome.guest_unit_hz = info.guest_unit_hz;
-	guest->outcome.rate_ppb = info.rate_ppb;
 	if (guest->is_steered) {
 		GUEST_INFO(guest,
 			"%s: its agent tells no raw clock beside \"%s\", which may be steered: the bound would be smaller with -C mono_raw or x86-tsc",

@@ -38,7 +38,7 @@ static void print_quality(const struct cli_command *command, const char *name, c
 	printf("%s: %s, bound +-%s (worst +-%s), spread %s (worst %s), rate %+" PRId64
 	       " ppb, taken to stay within %" PRIu64 "\n",
 		name, tdm_grade_name(quality->grade), median, worst, spread, worst_spread,
-		quality->rate_ppb, quality->grade == TDM_GRADE_EXACT ? 0 : outcome->rate_ppb);
+		quality->rate_ppb, quality->grade == TDM_GRADE_EXACT ? 0 : quality->assumed_ppb);
 	printf("%s: %" PRIu64 " of %" PRIu64 " exchanges used, %" PRIu64 " lost, %" PRIu64
 	       " bogus, %zu segment%s%s\n",
 		name, quality->used, quality->samples, outcome->lost,

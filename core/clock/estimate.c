@@ -232,7 +232,7 @@ enum tdm_status estimate_make(const struct tdm_exchange_log *exchanges,
 		.bogus = quality->bad_stamps + quality->outvoted + quality->unbelievable +
 			 quality->stray,
 		.lost = quality->lost,
-		.rate_ppb = log.rate_ppb,
+		.rate_ppb = quality->assumed_ppb,
 	};
 	struct tdm_timeline *made = tdm_timeline_create();
 
@@ -250,8 +250,10 @@ enum tdm_status estimate_make(const struct tdm_exchange_log *exchanges,
 	return TDM_OK;
 }
 
-enum tdm_status estimate_direct(const struct tdm_exchange_log *log, enum estimate_mode mode,
-	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err)
+/* @param fits  Receives whether the exchanges are as they have to be with this allowance: no break, and none passed over. */
+static enum tdm_status estimate_within(const struct tdm_exchange_log *log, enum estimate_mode mode,
+	uint64_t rate_ppb, bool *fits, struct tdm_timeline **timeline, struct tdm_quality *quality,
+	struct tdm_error *err)
 {
 	const struct tdm_exchange_log_info info = tdm_exchange_log_get_info(log);
 	struct estimate est = { .log = log,
@@ -261,7 +263,8 @@ enum tdm_status estimate_direct(const struct tdm_exchange_log *log, enum estimat
 		.num = info.host_unit_hz,
 		.den = info.guest_unit_hz,
 		.host_unit_ns = 1e9 / (double)info.host_unit_hz,
-		.rho = (double)info.rate_ppb * 1e-9 };
+		.rho = (double)rate_ppb * 1e-9,
+		.quality = { .assumed_ppb = rate_ppb } };
 	struct tdm_timeline *made = NULL;
 
 	*timeline = NULL;
@@ -285,8 +288,25 @@ enum tdm_status estimate_direct(const struct tdm_exchange_log *log, enum estimat
 	if (quality) {
 		*quality = est.quality;
 	}
+	*fits = est.stretch_count <= 1 && est.dissent_count == 0;
 	release(&est);
 	return status;
+}
+
+enum tdm_status estimate_direct(const struct tdm_exchange_log *log, enum estimate_mode mode,
+	struct tdm_timeline **timeline, struct tdm_quality *quality, struct tdm_error *err)
+{
+	const uint64_t rate_ppb = tdm_exchange_log_get_info(log).rate_ppb;
+	bool fits;
+	const enum tdm_status status =
+		estimate_within(log, mode, rate_ppb, &fits, timeline, quality, err);
+
+	if (status != TDM_OK || fits || rate_ppb == 0 || rate_ppb >= ESTIMATE_APART_PPB) {
+		return status;
+	}
+	/* Whatever was said of their oscillator: these two are not bound to each other so closely. */
+	tdm_timeline_destroy(*timeline);
+	return estimate_within(log, mode, ESTIMATE_APART_PPB, &fits, timeline, quality, err);
 }
 
 enum tdm_status estimate_run(const struct tdm_exchange_log *log, enum estimate_mode mode,

@@ -37,8 +37,15 @@ struct tdm_estimator *tdm_estimator_create(const struct tdm_exchange_log_info *i
 	if (!estimator) {
 		return NULL;
 	}
+
+	struct tdm_exchange_log_info own = *info;
+
+	/* What is said is never taken back: an allowance that exchanges may still contradict is not for here. */
+	if (own.rate_ppb > 0 && own.rate_ppb < ESTIMATE_APART_PPB) {
+		own.rate_ppb = ESTIMATE_APART_PPB;
+	}
 	estimator->log = tdm_exchange_log_create();
-	if (!estimator->log || tdm_exchange_log_set_info(estimator->log, info, NULL) != TDM_OK) {
+	if (!estimator->log || tdm_exchange_log_set_info(estimator->log, &own, NULL) != TDM_OK) {
 		tdm_estimator_destroy(estimator);
 		return NULL;
 	}

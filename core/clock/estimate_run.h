@@ -10,6 +10,10 @@
 /* A session shorter than this gives an offset, no rate worth the name. */
 #define LONE_SESSION_S 0.05
 
+enum {
+	ESTIMATE_APART_PPB = 100 /* allowance of two oscillators */
+};
+
 enum estimate_mode {
 	ESTIMATE_WHOLE,  /* knots that are not needed are left out */
 	ESTIMATE_LIVE,   /* a knot for each window; more is to come behind the last one */

@@ -159,3 +159,24 @@ void tdm_clock_boot_id(char id[37])
 		memcpy(id, "unknown", 8);
 	}
 }
+
+const char *tdm_clock_source(enum tdm_clock raw)
+{
+	char name[8] = "";
+
+	if (raw == TDM_CLOCK_TSC) {
+		return "tsc";
+	}
+	if (raw != TDM_CLOCK_RAW) {
+		return "";
+	}
+
+	const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		O_RDONLY | O_CLOEXEC);
+	const ssize_t got = fd >= 0 ? read(fd, name, sizeof(name) - 1) : -1;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return got == 4 && memcmp(name, "tsc\n", 4) == 0 ? "tsc" : "";
+}

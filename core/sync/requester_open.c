@@ -35,6 +35,9 @@ static void learn_peer(
 	if (tdm_record_find(opened->text, opened->text_bytes, "raw", 0, value)) {
 		snprintf(peer->raw_clock, sizeof(peer->raw_clock), "%.15s", value);
 	}
+	if (tdm_record_find(opened->text, opened->text_bytes, "raw-source", 0, value)) {
+		snprintf(peer->raw_source, sizeof(peer->raw_source), "%.15s", value);
+	}
 	if (tdm_record_find_number(opened->text, opened->text_bytes, "unit-hz", 0, &number) &&
 		number > 0) {
 		peer->unit_hz = number;

@@ -107,6 +107,10 @@ done
 "$tandem" estimate --quiet "$work/own/l2.exchanges" "$work/own/alone.corrections" || [ $? -eq 3 ]
 agree "$work/own/l2.corrections" "$work/own/alone.corrections"
 
+# Over vsock, both raw clocks the TSC: one oscillator, until the exchanges contradict it.
+grep -qx 'assume rate-ppb 10' "$work/own/l2.exchanges" || die "not taken for one oscillator: $(head -n 8 "$work/own/l2.exchanges")"
+echo "exchanges alone: $(grep '^assume' "$work/own/alone.corrections")"
+
 # windows NAME HOST.dat GUEST.dat CORRECTIONS: the guest's events between the entries and exits of its vCPUs.
 windows() {
 	"$tandem" info --causality --corrections "l2=$4" "host=$2" "l2=$3" >"$work/$1.windows" || [ $? -eq 3 ]

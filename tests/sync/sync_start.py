@@ -134,7 +134,23 @@ def steered(out):
     real.stop()
 
 
+def oscillators():
+    """An agent says what drives its raw clock; over a socket of one machine nobody takes that for one oscillator."""
+    agent = t.Agent()
+    kernel = open("/sys/devices/system/clocksource/clocksource0/current_clocksource").read().strip()
+    for clock, source in (("mono", kernel), ("mono_raw", kernel), ("x86-tsc", "tsc")):
+        if clock == "x86-tsc" and os.uname().machine != "x86_64":
+            continue
+        peer = agent.connect()
+        assert peer.greet()
+        kind, body, _ = peer.open(lines=f"clock {clock}\n".encode())
+        said = t.lines_of(body[8:])
+        assert kind == t.OPENED and said.get("raw-source") == ("tsc" if source == "tsc" else None), (clock, source, said)
+    agent.stop()
+
+
 def main():
+    oscillators()
     with tempfile.TemporaryDirectory(prefix="tandem-start-") as out:
         unreachable(out)
         late(out)

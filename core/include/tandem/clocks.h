@@ -95,6 +95,12 @@ struct tdm_sandwich tdm_clock_sandwich(enum tdm_clock outer, enum tdm_clock inne
 /** Frequency of the TSC in Hz as the kernel knows it, else measured for 50 ms; 0 where there is none. */
 uint64_t tdm_clock_tsc_hz(void);
 
+/**
+ * What drives a raw clock: "tsc" for the TSC itself, and for mono_raw where the kernel makes it of the TSC alone (its
+ * clocksource "tsc"); "" where that is another counter, or not known.
+ */
+const char *tdm_clock_source(enum tdm_clock raw);
+
 /** How far the system steers its clocks, 2^-16 ppm (adjtimex). */
 int32_t tdm_clock_steering(void);
 

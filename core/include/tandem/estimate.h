@@ -39,17 +39,20 @@ struct tdm_quality {
 	uint64_t forward_least,
 		backward_least; /* least one-way times by the estimate: host to guest, guest to host */
 	uint64_t median_round_trip;
-	uint64_t doubt;   /* guest units in doubt ranges, all together */
-	int64_t rate_ppb; /* host against nominal guest rate, of the longest segment */
-	uint64_t windows; /* bursts used */
-	bool composed;    /* through raw clocks */
-	bool noisy;       /* the guest was starved: 90th percentile over 50 times the 10th */
-	bool stalled;     /* round trips come in steps of 40 ms: a peer lacks TCP_NODELAY */
-	bool ambiguous;   /* guest readings were shown twice */
+	uint64_t doubt;       /* guest units in doubt ranges, all together */
+	int64_t rate_ppb;     /* host against nominal guest rate, of the longest segment */
+	uint64_t assumed_ppb; /* that the rate was taken to stay within */
+	uint64_t windows;     /* bursts used */
+	bool composed;        /* through raw clocks */
+	bool noisy;           /* the guest was starved: 90th percentile over 50 times the 10th */
+	bool stalled;         /* round trips come in steps of 40 ms: a peer lacks TCP_NODELAY */
+	bool ambiguous;       /* guest readings were shown twice */
 };
 
 /**
  * Estimates the relation of a log's clocks.
+ *
+ * An allowance below 100 ppb is for clocks of one oscillator; exchanges that contradict it get 100.
  *
  * @param timeline  Receives it, owned by the caller; thinned to the knots that are needed.
  * @param quality   Receives how good it is; also for TDM_ERR_RANGE. May be NULL.

@@ -85,6 +85,7 @@ struct tdm_requester_peer {
 	uint64_t unit_hz; /* of the clock; 1000000000 where not said */
 	uint64_t cpus;    /* 0 = not said */
 	uint32_t epoch;
+	char raw_source[16]; /* tdm_clock_source() of its raw clock; "" = not said */
 	bool has_host_clock; /* it can read the clock of the host that runs it, and takes us for that host */
 };
 

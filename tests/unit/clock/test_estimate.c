@@ -385,6 +385,46 @@ static void what_the_log_says_of_itself_is_passed_on(void **state)
 	tdm_exchange_log_destroy(log);
 }
 
+/* A session of 60 s, and another one behind it that is ahead by so much; what the estimate assumed. */
+static uint64_t assumed(uint64_t rate_ppb, uint64_t ahead_ns, uint64_t *beyond)
+{
+	const struct tdm_exchange_log_info info = {
+		.host_unit_hz = S, .guest_unit_hz = S, .rate_ppb = rate_ppb
+	};
+	struct tdm_exchange_log *log = new_log();
+	struct tdm_quality quality;
+	struct tdm_error err = { 0 };
+	uint64_t minus;
+
+	assert_int_equal(tdm_exchange_log_set_info(log, &info, &err), TDM_OK);
+	add_session(log, 60, 1000 * S, 5000 * S, 0);
+	add_session(log, 60, 1060 * S, 5060 * S + 300000 + ahead_ns, 60 * 16);
+
+	struct tdm_timeline *timeline = estimate(log, &quality);
+
+	tdm_timeline_bound(timeline, 5220 * S, UINT32_MAX, &minus, beyond);
+	assert_int_equal(tdm_timeline_get_info(timeline).rate_ppb, quality.assumed_ppb);
+	tdm_timeline_destroy(timeline);
+	tdm_exchange_log_destroy(log);
+	return quality.assumed_ppb;
+}
+
+static void an_allowance_of_one_oscillator_holds_until_the_exchanges_contradict_it(void **state)
+{
+	uint64_t close, apart, jumped;
+
+	(void)state;
+	assert_int_equal(assumed(10, 0, &close), 10);
+	assert_int_equal(assumed(100, 0, &apart), 100);
+	/* 100 s behind the last exchange: 2 * rho * dt, and what the knots are wider. */
+	assert_in_range(apart - close, 17900, 19000);
+	assert_int_equal(assumed(10, 1000000, &jumped), 100);
+	assert_true(jumped >= apart);
+	/* What is said to be known less well, or exactly, stays as it is said. */
+	assert_int_equal(assumed(1000, 1000000, &jumped), 1000);
+	assert_int_equal(assumed(0, 1000000, &jumped), 0);
+}
+
 static void a_peer_with_delayed_acknowledgements_is_recognised(void **state)
 {
 	struct tdm_exchange_log *log = new_log();
@@ -417,6 +457,8 @@ int main(void)
 			a_restarted_guest_has_a_segment_for_each_run_in_the_order_of_readings),
 		cmocka_unit_test(the_guest_s_own_mark_says_where_an_epoch_begins),
 		cmocka_unit_test(what_the_log_says_of_itself_is_passed_on),
+		cmocka_unit_test(
+			an_allowance_of_one_oscillator_holds_until_the_exchanges_contradict_it),
 		cmocka_unit_test(a_peer_with_delayed_acknowledgements_is_recognised),
 	};
 
