@@ -59,7 +59,8 @@ done
 says "tandem.pc" "$(sed -n 's/^Version: //p' "$root"/usr/lib/*/pkgconfig/tandem.pc)"
 
 # Every part works.
-inside sh -c 'cd /usr/share/doc/tandem/examples && tandem view -q kvm-tsc.dat vm1=kvm-tsc-l2.dat' | grep -q '\] vm1 ' || fail "the example that README shows"
+[ "$(inside sh -c 'cd /usr/share/doc/tandem/examples && tandem view -q kvm-tsc.dat vm1=kvm-tsc-l2.dat' | grep -c '\] vm1 ')" -gt 1000 ] ||
+	fail "the example that README shows"
 cp "$TANDEM_SOURCE"/tests/data/kvm/kvm-tsc.dat "$TANDEM_SOURCE"/tests/data/kvm/kvm-tsc-l2.dat "$root/tmp/"
 wanted=$("$TANDEM_BUILD/cli/tandem" view -q "$root/tmp/kvm-tsc.dat" "$root/tmp/kvm-tsc-l2.dat" | wc -l)
 [ "$wanted" -gt 0 ] || fail "the build itself shows no events"
