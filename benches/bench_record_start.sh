@@ -26,7 +26,7 @@ on_guest() { "$rig/run-guest" exec "$guest" "$@"; }
 on_guest 'tandem-agent-static --listen tcp:0.0.0.0:8990 --secret-file /etc/secret --allow "*:*" >/tmp/agent.log 2>&1 </dev/null &
 i=0; until grep -q Ready /tmp/agent.log; do usleep 50000; i=$((i + 1)); [ $i -lt 200 ] || exit 1; done'
 
-# What is recorded says when it starts; the last one ends the recorder too, whose end nobody waits for.
+# What is recorded says when it starts; the second one ends trace-cmd too, whose end takes as long as its start.
 on_host "cat >/tmp/first <<'END'
 #!/bin/sh
 cut -d' ' -f1 /proc/uptime >/tmp/began
@@ -44,9 +44,11 @@ if [ -s /tmp/began ]; then echo \"\$a \$(cat /tmp/began)\" | awk '{ printf \"%.2
 # agent ENVIRONMENT...: a fresh one of trace-cmd's: one that was left in a session serves nobody else; at a port of its own,
 # as it does not take one that was in use a moment ago.
 port=8230
+clean='killall -9 trace-cmd 2>/dev/null; cd /sys/kernel/tracing; echo 0 >tracing_on; echo >set_event'
 agent() {
 	port=$((port + 1))
-	on_guest "killall -9 trace-cmd 2>/dev/null; sleep 1
+	on_host "$clean"
+	on_guest "$clean; sleep 1
 env $* trace-cmd agent -N 10.0.9.1 -p $port >/tmp/tc.log 2>&1 </dev/null &
 i=0; until netstat -ltn | grep -q ':$port '; do usleep 100000; i=\$((i + 1)); [ \$i -lt 200 ] || exit 1; done" ||
 		die "trace-cmd's agent does not start: $(on_guest 'cat /tmp/tc.log')"
@@ -77,16 +79,24 @@ echo "tandem record on this machine, the emulated guest over a forwarded port: $
 for _ in 1 2 3; do
 	agent LD_PRELOAD=/usr/lib/nodelay.so
 	measure $patched_limit env LD_PRELOAD=/usr/lib/nodelay.so trace-cmd record -o /tmp/rec.dat -e sched \
-		-A "10.0.9.2:$port" --name 10.0.9.2 -e sched /tmp/first >>"$work/patched"
+		-A "10.0.9.2:$port" --name 10.0.9.2 -e sched /tmp/only >>"$work/patched"
 done
 b=$(median "$work/patched")
 echo "trace-cmd, Nagle off at both ends: ${b:-over $patched_limit} s, x $(times "$a" "${b:-$patched_limit}") of ours; all: $(all "$work/patched")"
+
+for _ in 1 2 3; do
+	agent
+	measure $patched_limit tandem record --quiet -o /tmp/rec --no-kallsyms -e sched \
+		--guest "guest=trace-cmd:10.0.9.2:$port" -- /tmp/first >>"$work/driven"
+done
+d=$(median "$work/driven")
+echo "tandem record with trace-cmd's agent as it comes: ${d:-over $patched_limit} s; all: $(all "$work/driven")"
 
 agent
 measure "$plain_limit" trace-cmd record -o /tmp/rec.dat -e sched -A "10.0.9.2:$port" --name 10.0.9.2 -e sched /tmp/only >"$work/plain"
 c=$(median "$work/plain")
 if [ -n "$c" ]; then
-	echo "trace-cmd as it comes:             $c s, x $(times "$a" "$c") of ours"
+	echo "trace-cmd as it comes:             $c s, x $(times "$a" "$c") of ours, x $(times "${d:-$patched_limit}" "$c") of ours with its agent"
 else
 	echo "trace-cmd as it comes:             over $plain_limit s, x more than $(times "$a" "$plain_limit") of ours; $(all "$work/plain")"
 fi
