@@ -25,23 +25,39 @@ bool dissent_add(struct estimate *est, const struct window *window)
 {
 	const double lower = window->lower - est->slope * (window->x_lower - window->x);
 	const double upper = window->upper - est->slope * (window->x_upper - window->x);
-	const struct dissent dissent = { .run = window->run,
+	struct dissent dissent = { .run = window->run,
+		.is_told = true,
 		.x = window->x,
 		.end = est->samples[window->first + window->count - 1].x_upper,
 		.low = fmin(lower, upper),
-		.high = fmax(lower, upper) };
+		.high = fmax(lower, upper),
+		.least = INFINITY,
+		.most = -INFINITY };
 
+	for (size_t i = 0; i < window->count; i++) {
+		const struct sample *sample = &est->samples[window->first + i];
+
+		if (sample->believed) {
+			dissent.least = fmin(dissent.least,
+				sample->lower - est->slope * (sample->x_lower - window->x));
+			dissent.most = fmax(dissent.most,
+				sample->upper - est->slope * (sample->x_upper - window->x));
+		}
+	}
 	return add(est, &dissent);
 }
 
-bool dissent_add_sample(
-	struct estimate *est, const struct window *window, const struct sample *sample)
+bool dissent_add_sample(struct estimate *est, const struct window *window,
+	const struct sample *sample, bool is_told)
 {
 	const struct dissent dissent = { .run = window->run,
+		.is_told = is_told,
 		.x = (sample->x_lower + sample->x_upper) / 2,
 		.end = sample->x_upper,
 		.low = fmin(sample->lower, sample->upper),
-		.high = fmax(sample->lower, sample->upper) };
+		.high = fmax(sample->lower, sample->upper),
+		.least = fmin(sample->lower, sample->upper),
+		.most = fmax(sample->lower, sample->upper) };
 
 	return add(est, &dissent);
 }
@@ -132,7 +148,7 @@ void dissent_cover(
 		const struct dissent *dissent = &est->dissents[i];
 		const double by = x - dissent->x;
 
-		*low = fmin(*low, dissent->low + by * (by > 0 ? slow : fast));
-		*high = fmax(*high, dissent->high + by * (by > 0 ? fast : slow));
+		*low = fmin(*low, dissent->least + by * (by > 0 ? slow : fast));
+		*high = fmax(*high, dissent->most + by * (by > 0 ? fast : slow));
 	}
 }

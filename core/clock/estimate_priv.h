@@ -55,9 +55,11 @@ struct window {
  */
 struct dissent {
 	uint32_t run;
-	double x, low, high;
-	double end;      /* of what said it */
-	double from, to; /* where it may have been so: between the windows beside it */
+	bool is_told;        /* as a doubt range */
+	double x, low, high; /* what all of it says */
+	double least, most;  /* what any of it says: a jump may lie between them, few as they are */
+	double end;          /* of what said it */
+	double from, to;     /* where it may have been so: between the windows beside it */
 };
 
 /* Windows [first, first + count) share one rate, give or take rho. */
@@ -174,8 +176,8 @@ void segment_rates(const struct estimate *est, struct stretch *stretch);
 
 /** Keeps what a window says that is passed over. False without memory. */
 bool dissent_add(struct estimate *est, const struct window *window);
-bool dissent_add_sample(
-	struct estimate *est, const struct window *window, const struct sample *sample);
+bool dissent_add_sample(struct estimate *est, const struct window *window,
+	const struct sample *sample, bool is_told);
 
 /** Orders the dissents and finds out between which windows they lie. */
 void dissent_place(struct estimate *est);

@@ -372,6 +372,9 @@ static enum tdm_status put_doubts(const struct estimate *est, struct span span,
 			place_guest(est, stretch->told_to), err);
 	}
 	for (size_t i = first; status == TDM_OK && i < first + count && i < MAX_TOLD; i++) {
+		if (!est->dissents[i].is_told) {
+			continue;
+		}
 		status = tdm_timeline_add_doubt(timeline, place_guest(est, est->dissents[i].from),
 			place_guest(est, est->dissents[i].to), err);
 	}

@@ -428,15 +428,28 @@ void segment_rates(const struct estimate *est, struct stretch *stretch)
 	}
 }
 
-/* Keeps an exchange that its window outvoted and that contradicts it. True where it was believed. */
+/* Keeps an exchange that was outvoted, or stood still under way. True where it was believed. */
 static bool hear(struct estimate *est, const struct window *window, size_t at, bool *good)
 {
-	const struct sample *sample = &est->samples[window->first + at];
+	const struct sample *sample = &est->samples[at];
 
-	if (!sample->believed && (sample->lower > window->upper || sample->upper < window->lower)) {
-		*good = *good && dissent_add_sample(est, window, sample);
+	if (!sample->believed) {
+		/* One that contradicts nothing was most likely slow, and no more: the bound covers it, without a word of doubt. */
+		const bool is_against =
+			sample->lower > window->upper || sample->upper < window->lower;
+
+		*good = *good && dissent_add_sample(est, window, sample, is_against);
 	}
 	return sample->believed;
+}
+
+/* Samples [from, to), none of which is in a window that was kept: whole bursts were outvoted, or stood still. */
+static void hear_lost(
+	struct estimate *est, const struct window *window, size_t from, size_t to, bool *good)
+{
+	for (size_t i = from; i < to; i++) {
+		hear(est, window, i, good);
+	}
 }
 
 bool segment_hear_ends(struct estimate *est)
@@ -447,13 +460,28 @@ bool segment_hear_ends(struct estimate *est)
 	for (size_t i = 0; i < est->window_count; i++) {
 		const struct window *window = &est->windows[i];
 		const bool is_first = i == 0 || is_cut(window - 1, window);
-		const bool is_last = i + 1 == est->window_count || is_cut(window, window + 1);
+		const bool is_end = i + 1 == est->window_count;
+		/* In a session that goes on, more is to come behind its last burst. */
+		const bool is_last = is_end ? !est->is_live : is_cut(window, window + 1);
 		const size_t most = window->count < END_SAMPLES ? window->count : END_SAMPLES;
+		const size_t end = window->first + window->count;
 
-		for (size_t j = 0; is_first && j < most && !hear(est, window, j, &good); j++) {
+		for (size_t j = 0;
+			is_first && j < most && !hear(est, window, window->first + j, &good); j++) {
 		}
-		for (size_t j = 1;
-			is_last && j <= most && !hear(est, window, window->count - j, &good); j++) {
+		for (size_t j = 1; is_last && j <= most && !hear(est, window, end - j, &good);
+			j++) {
+		}
+		if (i == 0) {
+			hear_lost(est, window,
+				window->first > END_SAMPLES ? window->first - END_SAMPLES : 0,
+				window->first, &good);
+		}
+		if (is_end && is_last) {
+			hear_lost(est, window, end,
+				est->sample_count - end > END_SAMPLES ? end + END_SAMPLES
+								      : est->sample_count,
+				&good);
 		}
 	}
 	return good;
