@@ -79,11 +79,12 @@ static enum tdm_status run_series(struct record_tracecmd *guest, struct tdm_erro
 	return status;
 }
 
-static enum tdm_status run_end_series(struct record_tracecmd *guest, struct tdm_error *err)
+static enum tdm_status run_some_series(
+	struct record_tracecmd *guest, unsigned int count, struct tdm_error *err)
 {
 	enum tdm_status status = TDM_OK;
 
-	for (unsigned int i = 0; i < END_SERIES && status == TDM_OK; i++) {
+	for (unsigned int i = 0; i < count && status == TDM_OK; i++) {
 		status = run_series(guest, err);
 	}
 	return status;
@@ -213,9 +214,9 @@ enum tdm_status record_tracecmd_create(const struct record_tracecmd_options *opt
 	if (status == TDM_OK) {
 		status = open_session(made, err);
 	}
-	/* The agent waits for this before it does anything else. */
+	/* The agent waits for one before it does anything else; the others of the start come while it records. */
 	if (status == TDM_OK && tdm_tracecmd_get_info(made->session).syncs) {
-		status = run_end_series(made, err);
+		status = run_series(made, err);
 	}
 	if (status == TDM_OK) {
 		status = prepare_spool(made, err);
@@ -329,7 +330,7 @@ static void *run_sync(void *user)
 	struct record_tracecmd *guest = user;
 	struct pollfd stop = { .fd = guest->stop_fd, .events = POLLIN };
 	struct tdm_error err = { 0 };
-	enum tdm_status status = TDM_OK;
+	enum tdm_status status = run_some_series(guest, END_SERIES - 1, &err);
 
 	while (status == TDM_OK && !guest->stopping) {
 		if (poll(&stop, 1, SERIES_PERIOD_MS) == 0) {
@@ -337,7 +338,7 @@ static void *run_sync(void *user)
 		}
 	}
 	if (status == TDM_OK) {
-		status = run_end_series(guest, &err);
+		status = run_some_series(guest, END_SERIES, &err);
 	}
 	if (status != TDM_OK) {
 		TDM_WARNING(guest->options.log, "guest \"%s\": probes ended: %s",
