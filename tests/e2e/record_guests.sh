@@ -107,12 +107,13 @@ start_agent mortal --listen "unix:$work/mortal" --secret-file "$work/secret" --a
 mortal_pid=$agent_pid
 (sleep 2; kill -KILL "$mortal_pid" 2>/dev/null) &
 status=0
-timeout 60 "$tandem" record -o "$work/c" --no-kallsyms -e raw_syscalls --secret-file "$work/secret" \
+timeout 60 "$tandem" record -o "$work/c" --no-kallsyms -b 8192 -e raw_syscalls --secret-file "$work/secret" \
 	--guest "mortal=unix:$work/mortal" --guest "bare=unix:$work/web" -- \
 	sh -c 'dd if=/dev/zero of=/dev/null bs=1 count=50000 2>/dev/null; sleep 3' >/dev/null 2>"$work/err" || status=$?
 [ "$status" = 3 ] || fail "a guest died: status $status, wanted 3: $(cat "$work/err")"
 grep -q '"mortal"' "$work/err" || fail "the dead guest is not named: $(cat "$work/err")"
-! grep -q '"bare"' "$work/err" || fail "the other guest suffered: $(cat "$work/err")"
+# A busy machine may fill its buffers: that is told, and no fault of the other guest.
+! grep '"bare"' "$work/err" | grep -qv 'events lost' || fail "the other guest suffered: $(cat "$work/err")"
 for name in host mortal bare; do
 	[ "$(trace-cmd report -i "$work/c/$name.dat" 2>/dev/null | grep -c sys_enter)" -gt 1000 ] ||
 		fail "$name.dat cannot be read after a guest died"
