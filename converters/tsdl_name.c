@@ -41,7 +41,7 @@ const struct tsdl_type *tsdl_find_alias(const struct tsdl_parser *parser, const 
 	return NULL;
 }
 
-bool tsdl_add_reference(struct tsdl_parser *parser, const char *name)
+static bool add_reference(struct tsdl_parser *parser, const char *name)
 {
 	for (size_t i = 0; i < parser->reference_count; i++) {
 		if (strcmp(parser->references[i], name) == 0) {
@@ -75,7 +75,7 @@ const char *tsdl_take_reference(struct tsdl_parser *parser)
 	name = strrchr(path, '.');
 	name = name ? name + 1 : path;
 	name = tdm_arena_text(&parser->metadata->arena, name, strlen(name));
-	return name && tsdl_add_reference(parser, name) ? name : NULL;
+	return name && add_reference(parser, name) ? name : NULL;
 }
 
 static bool is_listed(const struct tsdl_parser *parser, const char *name)

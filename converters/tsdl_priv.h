@@ -68,7 +68,6 @@ void tsdl_mark_references(struct tsdl_parser *parser);
 /* tsdl_name.c */
 bool tsdl_add_alias(struct tsdl_parser *parser, const char *name, const struct tsdl_type *type);
 const struct tsdl_type *tsdl_find_alias(const struct tsdl_parser *parser, const char *name);
-bool tsdl_add_reference(struct tsdl_parser *parser, const char *name);
 const char *tsdl_take_reference(struct tsdl_parser *parser);
 
 #endif

@@ -279,7 +279,6 @@ enum tdm_status perfdata_tracing_read(struct perfdata *pd, struct tdm_error *err
 enum tdm_status perfdata_store_add(struct perfdata *pd, int fd, const char *path, uint64_t file_at,
 	uint64_t bytes, bool is_spool, struct tdm_error *err);
 void perfdata_stores_release(struct perfdata *pd);
-const struct perfdata_store *perfdata_store_at(const struct perfdata *pd, uint64_t offset);
 
 /** "FILE at 0x...", for messages, into @p text. Returns @p text. */
 const char *perfdata_place(

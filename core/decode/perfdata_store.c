@@ -61,7 +61,7 @@ void perfdata_stores_release(struct perfdata *pd)
 	pd->store_count = 0;
 }
 
-const struct perfdata_store *perfdata_store_at(const struct perfdata *pd, uint64_t offset)
+static const struct perfdata_store *store_at(const struct perfdata *pd, uint64_t offset)
 {
 	for (size_t i = pd->store_count; i-- > 0;) {
 		if (offset >= pd->stores[i].start) {
@@ -74,7 +74,7 @@ const struct perfdata_store *perfdata_store_at(const struct perfdata *pd, uint64
 const char *perfdata_place(
 	const struct perfdata *pd, uint64_t offset, char *text, size_t text_bytes)
 {
-	const struct perfdata_store *store = perfdata_store_at(pd, offset);
+	const struct perfdata_store *store = store_at(pd, offset);
 
 	if (!store) {
 		snprintf(text, text_bytes, "0x%" PRIx64, offset);
@@ -119,7 +119,7 @@ static enum tdm_status read_at(const struct perfdata_store *store, uint64_t at, 
 enum tdm_status perfdata_store_read(const struct perfdata *pd, uint64_t offset, void *bytes,
 	size_t count, struct tdm_error *err)
 {
-	const struct perfdata_store *store = perfdata_store_at(pd, offset);
+	const struct perfdata_store *store = store_at(pd, offset);
 
 	if (!store || offset - store->start > store->bytes ||
 		count > store->bytes - (offset - store->start)) {

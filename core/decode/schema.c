@@ -168,11 +168,6 @@ const struct tdm_event_class *tdm_schema_at(const struct tdm_schema *schema, siz
 	return schema->in_order[index];
 }
 
-uint16_t tdm_schema_pid_offset(const struct tdm_schema *schema)
-{
-	return schema->pid_offset;
-}
-
 bool tdm_schema_big_endian(const struct tdm_schema *schema)
 {
 	return schema->big_endian;

@@ -35,7 +35,7 @@ struct tdm_names {
 	const struct tdm_shown_class **classes;
 	size_t class_count, class_room;
 	struct piece *pieces;
-	bool no_memory; /* an allocation failed since the last tdm_names_update() */
+	bool no_memory; /* an allocation failed */
 };
 
 static void *take(struct tdm_names *names, size_t count, size_t size_bytes)
@@ -384,7 +384,8 @@ static enum tdm_status grow_ids(struct tdm_names *names, uint32_t id)
 	return TDM_OK;
 }
 
-enum tdm_status tdm_names_update(struct tdm_names *names)
+/* Shown classes of all that the schema has. */
+static enum tdm_status show_all(struct tdm_names *names)
 {
 	const size_t count = tdm_schema_count(names->schema);
 
@@ -425,7 +426,7 @@ struct tdm_names *tdm_names_create(
 	names->schema = schema;
 	names->style = style;
 	names->machine = tdm_names_machine(architecture, tdm_schema_long_bytes(schema));
-	if (tdm_names_update(names) != TDM_OK) {
+	if (show_all(names) != TDM_OK) {
 		tdm_names_destroy(names);
 		return NULL;
 	}

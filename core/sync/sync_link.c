@@ -30,7 +30,6 @@ struct tdm_link {
 	struct tdm_frame_reader reader;
 	struct tdm_hello peer_hello;
 	uint8_t own_hello[TDM_HELLO_BYTES];
-	uint8_t peer_minor;
 	bool is_proven;
 
 	struct tdm_session_keys keys;
@@ -166,16 +165,6 @@ bool tdm_link_is_ready(const struct tdm_link *link)
 bool tdm_link_is_proven(const struct tdm_link *link)
 {
 	return link->is_proven;
-}
-
-const struct tdm_hello *tdm_link_peer_hello(const struct tdm_link *link)
-{
-	return &link->peer_hello;
-}
-
-uint8_t tdm_link_peer_minor(const struct tdm_link *link)
-{
-	return link->peer_minor;
 }
 
 void tdm_link_derive(const struct tdm_link *link, enum tdm_role sender, const char *label,
@@ -354,7 +343,6 @@ enum tdm_status tdm_link_next(struct tdm_link *link, struct tdm_frame *frame, st
 			tdm_link_refuse(link, "not understood: no frame of Tandem's protocol 1");
 			return status;
 		}
-		link->peer_minor = frame->minor;
 		if (link->state == READY) {
 			status = check_tag(link, frame, err);
 			if (status != TDM_OK) {

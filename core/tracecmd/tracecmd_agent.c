@@ -342,11 +342,6 @@ enum tdm_status tdm_tracecmd_agent_wait_close(
 		       : status;
 }
 
-void tdm_tracecmd_agent_abort(struct tdm_tracecmd_agent *agent)
-{
-	tdm_socket_abort(agent->control_fd);
-}
-
 void tdm_tracecmd_agent_abort_sync(struct tdm_tracecmd_agent *agent)
 {
 	if (agent->sync_fd >= 0) {

@@ -49,8 +49,9 @@ static void free_clock(void *owner, void *data)
 }
 
 /* Names are C identifiers: others make sink.ctf.fs crash. */
-bool flt_mark_trace(struct flt_component *component, bt_trace *out)
+static bool mark_trace(void *owner, bt_trace *out)
 {
+	const struct flt_component *const component = owner;
 	const bool corrected = component->mapping.timeline || component->mapping.live;
 	const uint64_t bound_ns = flt_mapping_bound_ns(&component->mapping);
 	bool good = bt_trace_set_environment_entry_integer(out, "tandem_clock_corrected",
@@ -71,11 +72,6 @@ bool flt_mark_trace(struct flt_component *component, bt_trace *out)
 			       component->guest) == BT_TRACE_SET_ENVIRONMENT_ENTRY_STATUS_OK;
 	}
 	return good;
-}
-
-static bool mark_trace(void *owner, bt_trace *out)
-{
-	return flt_mark_trace(owner, out);
 }
 
 static const struct ir_mirror_ops mirror_ops = {

@@ -35,9 +35,6 @@ struct flt_component {
 	uint64_t held_count, held_most_ns;
 };
 
-/** The component's own environment entries. */
-bool flt_mark_trace(struct flt_component *component, bt_trace *out);
-
 /** Takes in what the service has sent; says once when it goes and comes. False with @p err where it must end. */
 bool flt_component_poll(struct flt_component *component, struct tdm_error *err);
 

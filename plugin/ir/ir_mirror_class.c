@@ -141,9 +141,8 @@ struct ir_mirror_event_class *ir_mirror_event_class(struct ir_mirror *mirror,
 
 /* ---- stream classes ---- */
 
-void ir_mirror_free_stream_class(struct ir_mirror *mirror, struct ir_mirror_stream_class *made)
+static void free_stream_class(struct ir_mirror_stream_class *made)
 {
-	(void)mirror;
 	for (size_t i = 0; i < made->event_classes.room; i++) {
 		if (made->event_classes.slots[i].key) {
 			free_event_class(made->event_classes.slots[i].value);
@@ -323,7 +322,7 @@ struct ir_mirror_stream_class *ir_mirror_stream_class(
 	if (!made->out || !copy_stream_class_properties(mirror, in, made) ||
 		!copy_stream_class_fields(mirror, in, made) ||
 		!ir_table_add(&trace_class->stream_classes, in, made)) {
-		ir_mirror_free_stream_class(mirror, made);
+		free_stream_class(made);
 		return IR_FAIL(mirror, "Cannot rebuild stream class: id=%llu",
 			(unsigned long long)bt_stream_class_get_id(in));
 	}
@@ -345,7 +344,7 @@ void ir_mirror_free_trace_class(struct ir_mirror_trace_class *made)
 
 	for (size_t i = 0; i < made->stream_classes.room; i++) {
 		if (made->stream_classes.slots[i].key) {
-			ir_mirror_free_stream_class(mirror, made->stream_classes.slots[i].value);
+			free_stream_class(made->stream_classes.slots[i].value);
 		}
 	}
 	ir_table_release(&made->stream_classes);

@@ -45,9 +45,7 @@ struct ir_mirror_stream_class *ir_mirror_stream_class(
 	struct ir_mirror *mirror, const bt_stream_class *in);
 struct ir_mirror_trace_class *ir_mirror_trace_class(
 	struct ir_mirror *mirror, const bt_trace_class *in);
-void ir_mirror_free_stream_class(struct ir_mirror *mirror, struct ir_mirror_stream_class *made);
 void ir_mirror_free_trace_class(struct ir_mirror_trace_class *made);
-void ir_mirror_free_trace(struct ir_mirror_trace *made);
 void ir_mirror_free_clock(struct ir_mirror *mirror, struct ir_mirror_clock *clock);
 /** Frees the clocks that no stream class uses. */
 void ir_mirror_sweep_clocks(struct ir_mirror *mirror);

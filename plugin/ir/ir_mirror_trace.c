@@ -2,7 +2,7 @@
 #include "ir/ir_mirror_priv.h"
 #include <stdlib.h>
 
-void ir_mirror_free_trace(struct ir_mirror_trace *made)
+static void free_trace(struct ir_mirror_trace *made)
 {
 	struct ir_mirror *mirror = made->mirror;
 
@@ -25,7 +25,7 @@ static void on_trace_gone(const bt_trace *in, void *user)
 	struct ir_mirror_trace *made = user;
 
 	ir_table_remove(&made->mirror->traces, in);
-	ir_mirror_free_trace(made);
+	free_trace(made);
 }
 
 static bool copy_environment(const bt_trace *in, bt_trace *out)
@@ -131,7 +131,7 @@ static struct ir_mirror_trace *find_trace(struct ir_mirror *mirror, const bt_tra
 	if (bt_trace_add_destruction_listener(in, on_trace_gone, made, &made->listener) !=
 		BT_TRACE_ADD_LISTENER_STATUS_OK) {
 		ir_table_remove(&mirror->traces, in);
-		ir_mirror_free_trace(made);
+		free_trace(made);
 		return IR_FAIL(mirror, "Cannot follow the life of a trace");
 	}
 	return copy_known(mirror, in, trace_class->in) ? made : NULL;
@@ -200,7 +200,7 @@ void ir_mirror_destroy(struct ir_mirror *mirror)
 
 		if (mirror->traces.slots[i].key) {
 			(void)bt_trace_remove_destruction_listener(trace->in, trace->listener);
-			ir_mirror_free_trace(trace);
+			free_trace(trace);
 		}
 	}
 	for (size_t i = 0; i < mirror->trace_classes.room; i++) {

@@ -57,15 +57,12 @@ struct tdm_names *tdm_names_create(
 	const struct tdm_schema *schema, enum tdm_names_style style, const char *architecture);
 void tdm_names_destroy(struct tdm_names *names);
 
-/** Adds the classes that the schema has gained since. Pointers given so far stay valid. Not against other threads. */
-enum tdm_status tdm_names_update(struct tdm_names *names);
-
 /**
  * The shown class of a record. O(1), any number of threads.
  *
  * @param event_class    Of the record.
  * @param payload        The record; decides which system call it is.
- * @return NULL where the class came after the last tdm_names_update(), or has a fault.
+ * @return NULL where the schema got the class later, or it has a fault.
  */
 const struct tdm_shown_class *tdm_names_class(const struct tdm_names *names,
 	const struct tdm_event_class *event_class, const uint8_t *payload, uint32_t payload_bytes);

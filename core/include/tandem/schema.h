@@ -89,9 +89,6 @@ const struct tdm_event_class *tdm_schema_find_name(
 size_t tdm_schema_count(const struct tdm_schema *schema);
 const struct tdm_event_class *tdm_schema_at(const struct tdm_schema *schema, size_t index);
 
-/** Offset of common_pid in the records of every class, for ids that the schema lacks; UINT16_MAX = not known. */
-uint16_t tdm_schema_pid_offset(const struct tdm_schema *schema);
-
 bool tdm_schema_big_endian(const struct tdm_schema *schema);
 unsigned int tdm_schema_long_bytes(const struct tdm_schema *schema);
 

@@ -69,12 +69,6 @@ bool tdm_link_is_ready(const struct tdm_link *link);
 /** True where the peer has proven the secret. */
 bool tdm_link_is_proven(const struct tdm_link *link);
 
-/** What the peer said of itself; zero before its HELLO came. */
-const struct tdm_hello *tdm_link_peer_hello(const struct tdm_link *link);
-
-/** The minor version of the last frame of the peer. */
-uint8_t tdm_link_peer_minor(const struct tdm_link *link);
-
 /** A key that both ends can derive once the link is proven; see tdm_session_derive(). */
 void tdm_link_derive(const struct tdm_link *link, enum tdm_role sender, const char *label,
 	uint8_t key[TDM_KEY_BYTES]);

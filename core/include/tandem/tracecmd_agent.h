@@ -96,9 +96,6 @@ enum tdm_status tdm_tracecmd_agent_accept_pages(
 enum tdm_status tdm_tracecmd_agent_wait_close(
 	struct tdm_tracecmd_agent *agent, struct tdm_error *err);
 
-/** Ends that wait from another thread: TDM_ERR_PEER. */
-void tdm_tracecmd_agent_abort(struct tdm_tracecmd_agent *agent);
-
 /** Says that all pages have been sent. */
 enum tdm_status tdm_tracecmd_agent_farewell(
 	struct tdm_tracecmd_agent *agent, struct tdm_error *err);
