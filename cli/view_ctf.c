@@ -2,14 +2,11 @@
 /*
  * view_ctf.c - the CTF traces below a directory, as source.ctf.fs wants them.
  */
+#include "ctf_list.h"
 #include "view_inputs.h"
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define MAX_DEPTH 10
 
 struct search {
 	struct view_ctf_list *list;
@@ -85,34 +82,6 @@ static void add_trace(struct search *search, const char *dir)
 	}
 }
 
-static void walk(struct search *search, const char *dir, unsigned int depth)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	struct dirent **entries = NULL;
-
-	if (depth > MAX_DEPTH || search->status != TDM_OK) {
-		return;
-	}
-	if (snprintf(path, sizeof(path), "%s/metadata", dir) < (int)sizeof(path) &&
-		stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-		add_trace(search, dir);
-		return;
-	}
-	const int count = scandir(dir, &entries, NULL, alphasort);
-
-	for (int i = 0; i < count; i++) {
-		if (entries[i]->d_name[0] != '.' &&
-			snprintf(path, sizeof(path), "%s/%s", dir, entries[i]->d_name) <
-				(int)sizeof(path) &&
-			stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-			walk(search, path, depth + 1);
-		}
-		free(entries[i]);
-	}
-	free(entries);
-}
-
 static void count_ports(struct search *search, struct view_ctf *ctf, const char *dir)
 {
 	bt_graph *graph = bt_graph_create(0);
@@ -142,6 +111,7 @@ static void count_ports(struct search *search, struct view_ctf *ctf, const char 
 enum tdm_status view_ctf_find(const char *dir, struct view_ctf_list *list, struct tdm_error *err)
 {
 	struct search search = { .list = list, .err = err, .status = TDM_OK };
+	struct tdm_ctf_list found = { 0 };
 	const bt_plugin *plugin = NULL;
 
 	if (bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin) !=
@@ -152,8 +122,12 @@ enum tdm_status view_ctf_find(const char *dir, struct view_ctf_list *list, struc
 	}
 	search.source_class = bt_plugin_borrow_source_component_class_by_name_const(plugin, "fs");
 	if (search.source_class) {
-		walk(&search, dir, 0);
+		search.status = tdm_ctf_list_find(dir, &found, err);
 	}
+	for (size_t i = 0; i < found.count && search.status == TDM_OK; i++) {
+		add_trace(&search, found.paths[i]);
+	}
+	tdm_ctf_list_release(&found);
 	for (size_t i = 0; search.status == TDM_OK && i < list->count; i++) {
 		count_ports(&search, &list->items[i], dir);
 	}

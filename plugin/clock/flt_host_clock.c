@@ -210,10 +210,11 @@ static void walk(struct search *search, const bt_component_class_source *source_
 	const int count = scandir(dir, &entries, NULL, alphasort);
 
 	for (int i = 0; i < count; i++) {
+		/* No link: links could lead round and round. */
 		if (entries[i]->d_name[0] != '.' &&
 			snprintf(path, sizeof(path), "%s/%s", dir, entries[i]->d_name) <
 				(int)sizeof(path) &&
-			stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+			lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 			walk(search, source_class, path, depth + 1);
 		}
 		free(entries[i]);

@@ -123,6 +123,14 @@ def metadata_and_streams_that_ask_for_endless_work_take_none(directory):
     assert "1048576 bytes" in done.err and printed(trace + "-out") == [1000], done.err
 
 
+def links_that_lead_round_and_round_are_not_followed(directory):
+    made(directory, "trace")
+    for i in range(8):
+        os.symlink(".", os.path.join(directory, "link%d" % i))
+    assert viewed(directory) == [5, 32768]
+    convert(os.path.join(directory, "trace-out"), directory)
+
+
 def no_text_of_a_trace_speaks_to_the_terminal(directory):
     event = ('event { name = "e"; id = 0; stream_id = 0; fields := struct '
              '{ enum : uint32_t { "a\\033[31mb" = 1 } x; string s; }; };')
@@ -136,4 +144,4 @@ main([clocks_of_any_frequency_are_moved_by_an_offset,
       machines_whose_clocks_do_not_say_that_they_are_set_come_out_on_one_timeline, a_trace_without_a_clock_comes_through,
       a_session_of_which_nothing_is_written_yet_is_no_fault, ctf_2_is_named_and_the_remedy,
       a_negative_value_is_replaced_whole, an_offset_below_zero_is_one_that_readers_take, metadata_and_streams_that_ask_for_endless_work_take_none,
-      no_text_of_a_trace_speaks_to_the_terminal])
+      links_that_lead_round_and_round_are_not_followed, no_text_of_a_trace_speaks_to_the_terminal])
