@@ -10,7 +10,7 @@
 static const char *const ns_clocks[] = { "local", "global", "perf", "mono", "mono_raw", "boot",
 	"tai", "tsc2nsec" };
 
-bool stamp_clock_is_ns(const char *clock)
+bool tdm_clock_counts_ns(const char *clock)
 {
 	for (size_t i = 0; clock && i < sizeof(ns_clocks) / sizeof(ns_clocks[0]); i++) {
 		if (strcmp(clock, ns_clocks[i]) == 0) {

@@ -44,9 +44,6 @@ uint64_t stamp_one(struct stamp_plan *plan, uint64_t raw);
 /** Fills time_ns from raw_time. */
 void stamp_slots(struct stamp_plan *plan, struct tdm_slot *slots, size_t count);
 
-/** True where the clock counts in ns, by its name. */
-bool stamp_clock_is_ns(const char *clock);
-
 /** True where two clock names mean the same clock: x86-tsc and tsc2nsec are one. NULL is any. */
 bool stamp_clocks_equal(const char *a, const char *b);
 

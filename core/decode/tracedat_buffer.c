@@ -223,12 +223,12 @@ static bool gives_ns(const struct tracedat *dat, const struct tdm_buffer_info *b
 {
 	const struct tdm_stamp_options *options = &dat->base.options;
 	const bool is_tsc =
-		!stamp_clock_is_ns(buffer->clock) && stamp_clocks_equal(buffer->clock, "x86-tsc");
+		!tdm_clock_counts_ns(buffer->clock) && stamp_clocks_equal(buffer->clock, "x86-tsc");
 
 	if (options->raw) {
-		return stamp_clock_is_ns(buffer->clock) && strcmp(buffer->clock, "tsc2nsec") != 0;
+		return tdm_clock_counts_ns(buffer->clock) && strcmp(buffer->clock, "tsc2nsec") != 0;
 	}
-	return options->clock_hz || stamp_clock_is_ns(buffer->clock) ||
+	return options->clock_hz || tdm_clock_counts_ns(buffer->clock) ||
 	       (is_tsc && dat->base.info.has_tsc2nsec) || (buffer->shifted && options->corrections);
 }
 

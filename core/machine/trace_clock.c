@@ -6,17 +6,11 @@
 struct tdm_clock_unit tdm_clock_unit_of(
 	const struct tdm_trace_info *info, const char *clock_name, uint64_t clock_hz)
 {
-	static const char *const in_ns[] = { "local", "global", "perf", "mono", "mono_raw", "boot",
-		"tai", "tsc2nsec" };
 	const struct tdm_clock_unit ns = { true, "ns" };
 
-	if (clock_hz || !clock_name || !*clock_name || info->format == TDM_FORMAT_PERF) {
+	if (clock_hz || !clock_name || !*clock_name || info->format == TDM_FORMAT_PERF ||
+		tdm_clock_counts_ns(clock_name)) {
 		return ns;
-	}
-	for (size_t i = 0; i < sizeof(in_ns) / sizeof(in_ns[0]); i++) {
-		if (strcmp(in_ns[i], clock_name) == 0) {
-			return ns;
-		}
 	}
 	if (strcmp(clock_name, "x86-tsc") == 0) {
 		return info->has_tsc2nsec && info->tsc_mult

@@ -149,6 +149,9 @@ struct tdm_fault {
 
 struct tdm_trace;
 
+/** True where a trace clock counts ns, by its name ("tsc2nsec" too); false for NULL. */
+bool tdm_clock_counts_ns(const char *clock);
+
 /** The format of a file by its first bytes: cheap, never fails. TDM_FORMAT_UNKNOWN for anything unreadable. */
 enum tdm_trace_format tdm_trace_probe(const char *path);
 
