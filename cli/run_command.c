@@ -163,6 +163,7 @@ static unsigned int take_signals(struct run_command *run)
 	while (read(run->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo != SIGCHLD) {
 			run->asked_by = (int)info.ssi_signo;
+			run->asked_by_terminal = info.ssi_code == SI_KERNEL;
 			asked++;
 		}
 	}
@@ -176,15 +177,11 @@ static void wait_signal(struct run_command *run, int timeout_ms)
 	poll(&poll_fd, 1, timeout_ms);
 }
 
-/* Asks the child to end, and makes it after a while or at a further Ctrl-C. */
-static void end_child(struct run_command *run, int first_signal)
+/* Waits for the child, which was asked to end, and kills it after a while or at a further Ctrl-C. */
+static void await_child(struct run_command *run)
 {
 	const uint64_t deadline_ns = now_ns() + (uint64_t)GRACE_MS * 1000000;
 
-	if (reap(run)) {
-		return;
-	}
-	kill(run->pid, first_signal);
 	while (!reap(run)) {
 		if (take_signals(run) || now_ns() > deadline_ns) {
 			kill(run->pid, SIGKILL);
@@ -193,6 +190,25 @@ static void end_child(struct run_command *run, int first_signal)
 			return;
 		}
 		wait_signal(run, CHECK_MS);
+	}
+}
+
+static void end_child(struct run_command *run, int first_signal)
+{
+	if (!reap(run)) {
+		kill(run->pid, first_signal);
+		await_child(run);
+	}
+}
+
+/* A terminal signals its whole foreground group: a child in it has its Ctrl-C already, and a second one tells many programs to
+ * give up what they do to end well. */
+static void pass_signal_on(struct run_command *run)
+{
+	if (run->pid > 0 && run->asked_by_terminal && getpgid(run->pid) == getpgrp()) {
+		await_child(run);
+	} else {
+		end_child(run, run->asked_by);
 	}
 }
 
@@ -211,7 +227,7 @@ enum run_end run_command_wait(
 	for (;;) {
 		if (take_signals(run)) {
 			/* Not always SIGINT: shells let their background jobs ignore that. */
-			end_child(run, run->asked_by);
+			pass_signal_on(run);
 			return RUN_END_SIGNAL;
 		}
 		if (run->pid > 0 && reap(run)) {

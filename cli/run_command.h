@@ -19,6 +19,7 @@ struct run_command {
 	pid_t pid;     /* 0 = no command */
 	bool ended;
 	int asked_by; /* the last signal that asked for an end: the command gets the same */
+	bool asked_by_terminal; /* which signals its whole foreground group, the command too */
 	int wait_status;
 	struct rlimit file_limit; /* of descriptors, as it was before ours was raised */
 	bool has_file_limit;
