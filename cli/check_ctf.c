@@ -27,6 +27,11 @@ static const char help[] =
 
 static const struct option long_options[] = { CLI_COMMON_OPTIONS, { NULL, 0, NULL, 0 } };
 
+static const char *ending(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 static void print_checked(const struct tdm_ctf_checked *checked, bool quiet)
 {
 	size_t warnings = 0;
@@ -44,10 +49,12 @@ static void print_checked(const struct tdm_ctf_checked *checked, bool quiet)
 	}
 	if (!quiet) {
 		cli_put_visible(stdout, checked->path);
-		printf(": %" PRIu64 " events in %" PRIu64 " packets of %" PRIu64 " files, %" PRIu64
-		       " discarded; %zu errors, %zu warnings\n",
-			checked->event_count, checked->packet_count, checked->file_count,
-			checked->discarded, checked->error_count, warnings);
+		printf(": %" PRIu64 " event%s in %" PRIu64 " packet%s of %" PRIu64
+		       " file%s, %" PRIu64 " discarded; %zu error%s, %zu warning%s\n",
+			checked->event_count, ending(checked->event_count), checked->packet_count,
+			ending(checked->packet_count), checked->file_count,
+			ending(checked->file_count), checked->discarded, checked->error_count,
+			ending(checked->error_count), warnings, ending(warnings));
 	}
 }
 

@@ -29,14 +29,8 @@ enum convert_kind convert_kind_of(const char *path, struct tdm_error *fault)
 	}
 	if (tdm_ctf_list_find(path, &list, &err) == TDM_OK && list.count > 0) {
 		kind = CONVERT_CTF;
-	} else if (list.orphan_count) {
-		tdm_fail(fault, TDM_ERR_FORMAT,
-			"%s: %s is a stream of a CTF trace, but the \"metadata\" beside it is missing",
-			path, list.orphans[0]);
 	} else {
-		tdm_fail(fault, TDM_ERR_FORMAT,
-			"%s: a directory without CTF (no file \"metadata\" in it or below it), and none of perf record --threads",
-			path);
+		tdm_ctf_list_fail_empty(path, &list, fault);
 	}
 	tdm_ctf_list_release(&list);
 	return kind;

@@ -108,6 +108,18 @@ static void count_ports(struct search *search, struct view_ctf *ctf, const char 
 	bt_graph_put_ref(graph);
 }
 
+enum tdm_status view_ctf_is_there(const char *dir, struct tdm_error *err)
+{
+	struct tdm_ctf_list found = { 0 };
+	enum tdm_status status = tdm_ctf_list_find(dir, &found, err);
+
+	if (status == TDM_OK && !found.count) {
+		status = tdm_ctf_list_fail_empty(dir, &found, err);
+	}
+	tdm_ctf_list_release(&found);
+	return status;
+}
+
 enum tdm_status view_ctf_find(const char *dir, struct view_ctf_list *list, struct tdm_error *err)
 {
 	struct search search = { .list = list, .err = err, .status = TDM_OK };
@@ -127,14 +139,14 @@ enum tdm_status view_ctf_find(const char *dir, struct view_ctf_list *list, struc
 	for (size_t i = 0; i < found.count && search.status == TDM_OK; i++) {
 		add_trace(&search, found.paths[i]);
 	}
+	if (search.status == TDM_OK && !found.count) {
+		search.status = tdm_ctf_list_fail_empty(dir, &found, err);
+	}
 	tdm_ctf_list_release(&found);
 	for (size_t i = 0; search.status == TDM_OK && i < list->count; i++) {
 		count_ports(&search, &list->items[i], dir);
 	}
 	bt_plugin_put_ref(plugin);
-	if (search.status == TDM_OK && !list->count) {
-		return tdm_fail(err, TDM_ERR_FORMAT, "%s: no CTF trace in this directory", dir);
-	}
 	return search.status;
 }
 

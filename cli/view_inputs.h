@@ -65,6 +65,9 @@ struct view_ctf_list {
 	size_t count;
 };
 
+/** Looks only, opens none. @retval TDM_ERR_FORMAT None: @p err says what is there instead. */
+enum tdm_status view_ctf_is_there(const char *dir, struct tdm_error *err);
+
 /** Finds them and opens each once to learn its ports. @retval TDM_ERR_FORMAT None, or one that cannot be read. */
 enum tdm_status view_ctf_find(const char *dir, struct view_ctf_list *list, struct tdm_error *err);
 void view_ctf_release(struct view_ctf_list *list);

@@ -59,9 +59,12 @@ static enum tdm_status find_epoch(struct plan *plan, struct tdm_error *err)
 
 		if (input->is_host && input->kind == VIEW_CTF && !input->is_unreadable) {
 			struct flt_host_clock clock;
-			const enum tdm_status status =
-				flt_host_clock_epoch(input->path, NULL, &clock, err);
+			enum tdm_status status = view_ctf_is_there(input->path, err);
 
+			if (status != TDM_OK) {
+				return status;
+			}
+			status = flt_host_clock_epoch(input->path, NULL, &clock, err);
 			if (status == TDM_OK) {
 				plan->has_epoch = true;
 				plan->epoch_ns = clock.epoch_ns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ctf_check_priv.h"
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ static enum tdm_status read_metadata(struct ctf_trace_check *trace, struct tdm_e
 	char path[4096];
 	size_t got = 0;
 	const enum tdm_trace_format format = tdm_trace_probe(trace->checked->path);
+	struct stat about;
 	enum tdm_status status;
 
 	if (format == TDM_FORMAT_TRACEDAT || format == TDM_FORMAT_PERF) {
@@ -61,6 +63,12 @@ static enum tdm_status read_metadata(struct ctf_trace_check *trace, struct tdm_e
 	if (snprintf(path, sizeof(path), "%s/metadata", trace->checked->path) >=
 		(int)sizeof(path)) {
 		return tdm_fail(err, TDM_ERR_RANGE, "the path is too long");
+	}
+	if (stat(trace->checked->path, &about) == 0 && S_ISDIR(about.st_mode) &&
+		stat(path, &about) != 0 && errno == ENOENT) {
+		return tdm_fail(err, TDM_ERR_FORMAT,
+			"this is %s; tandem convert makes CTF of trace.dat and perf.data",
+			tdm_trace_foreign(trace->checked->path));
 	}
 	status = tdm_input_file_open(path, &file, err);
 	if (status != TDM_OK) {

@@ -429,14 +429,15 @@ static void check_index(struct look *look)
 enum tdm_status ctf_check_stream(struct ctf_trace_check *trace, const char *name)
 {
 	struct look look = { .trace = trace, .name = name };
+	struct tdm_error err;
 	char path[4096];
 
 	if (snprintf(path, sizeof(path), "%s/%s", trace->checked->path, name) >=
 		(int)sizeof(path)) {
 		return TDM_OK;
 	}
-	if (tdm_input_file_open(path, &look.file, NULL) != TDM_OK) {
-		return tdm_ctf_finding_add(trace->checked, true, "%s: cannot be opened", name);
+	if (tdm_input_file_open(path, &look.file, &err) != TDM_OK) {
+		return tdm_ctf_finding_add(trace->checked, true, "%s", err.text);
 	}
 	while (look.offset < look.file->size_bytes && check_packet(&look)) {
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <tandem/cursor.h>
+#include <tandem/trace.h>
 #include <unistd.h>
 
 enum {
@@ -101,6 +102,19 @@ static void release(char **paths, size_t count)
 		free(paths[i]);
 	}
 	free(paths);
+}
+
+enum tdm_status tdm_ctf_list_fail_empty(
+	const char *root, const struct tdm_ctf_list *list, struct tdm_error *err)
+{
+	const char *const words = tdm_trace_foreign(root);
+
+	if (list->orphan_count) {
+		return tdm_fail(err, TDM_ERR_FORMAT,
+			"%s: %s is a stream of a CTF trace, but the \"metadata\" beside it is missing",
+			root, list->orphans[0]);
+	}
+	return tdm_fail(err, TDM_ERR_FORMAT, "%s: %s", root, words ? words : "no trace");
 }
 
 void tdm_ctf_list_release(struct tdm_ctf_list *list)

@@ -21,6 +21,9 @@ enum tdm_status tdm_ctf_list_find(
 /** Adds one that is known to be a trace's. @retval TDM_ERR_NOMEM */
 enum tdm_status tdm_ctf_list_add(
 	struct tdm_ctf_list *list, const char *path, struct tdm_error *err);
+/** Says of a folder without traces what is there instead. @return TDM_ERR_FORMAT */
+enum tdm_status tdm_ctf_list_fail_empty(
+	const char *root, const struct tdm_ctf_list *list, struct tdm_error *err);
 void tdm_ctf_list_release(struct tdm_ctf_list *list);
 
 #endif

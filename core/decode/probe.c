@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,12 +60,45 @@ static bool is_cpu_file(const char *path)
 	return found && found[4] && strspn(found + 4, "0123456789") == strlen(found + 4);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t length = strlen(text), end_length = strlen(end);
+
+	return length > end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* What is in a directory in place of a trace. */
+static const char *words_of_folder(const char *path)
+{
+	DIR *const folder = opendir(path);
+	bool is_unfinished = false, has_files = false;
+
+	if (!folder) {
+		return "a directory that cannot be read";
+	}
+	for (const struct dirent *entry; (entry = readdir(folder));) {
+		is_unfinished |= ends_with(entry->d_name, ".recording");
+		has_files |= ends_with(entry->d_name, ".dat");
+	}
+	closedir(folder);
+	if (is_unfinished) {
+		return "a directory with a recording that did not end: tandem record --finish completes what a killed recorder left";
+	}
+	return has_files
+		       ? "a directory with .dat files: give each under the name of its machine"
+		       : "a directory without traces: no trace.dat, no CTF (a file \"metadata\" in it or below it), none of perf record --threads";
+}
+
 const char *tdm_trace_foreign(const char *path)
 {
 	struct tdm_input_file *file = NULL;
 	char bytes[LOOK_BYTES];
+	struct stat about;
 	size_t got = 0;
 
+	if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+		return words_of_folder(path);
+	}
 	if (is_cpu_file(path)) {
 		return "the pages of one CPU, of a recording that did not end: trace-cmd restore makes a trace.dat of them";
 	}

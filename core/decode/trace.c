@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tandem/cursor.h>
 #include <tandem/spool.h>
 
@@ -71,7 +72,14 @@ enum tdm_status tdm_trace_open(const char *path, const struct tdm_stamp_options 
 			return status;
 		}
 	}
-	switch (tdm_trace_probe(path)) {
+
+	const enum tdm_trace_format format = tdm_trace_probe(path);
+	struct stat about;
+
+	if (format == TDM_FORMAT_UNKNOWN && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+		return tdm_fail(err, TDM_ERR_FORMAT, "%s: %s", path, tdm_trace_foreign(path));
+	}
+	switch (format) {
 	case TDM_FORMAT_PERF:
 		return perfdata_open(path, options, log, trace, err);
 	case TDM_FORMAT_TRACEDAT:

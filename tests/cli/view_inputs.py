@@ -124,6 +124,25 @@ def what_users_take_for_a_trace_is_named(directory):
             assert done.code == 1 and words in done.err and done.err.count("\n") == 1, (file_name, done)
 
 
+def what_a_directory_has_in_place_of_a_trace_is_told(directory):
+    host = os.path.join(DATA, "single", "v7-gap.dat")
+    for name, inside, words in (("none", None, "a directory without traces"), ("killed", "host.recording", "tandem record --finish"),
+                                ("files", "host.dat", "with .dat files")):
+        path = os.path.join(directory, name)
+        os.mkdir(path)
+        if inside == "host.recording":
+            os.mkdir(os.path.join(path, inside))
+        elif inside:
+            shutil.copy(host, os.path.join(path, inside))
+        for arguments in (["view"], ["info", "-q"], ["info", "--causality"], ["convert", "-o", directory + "/out"]):
+            # A name is one machine's; without one such a directory stands for its files.
+            done = run(TANDEM, *arguments, "name=" + path)
+            assert done.code == 1 and words in done.err and done.err.count("\n") == 1 and done.err.count(path) == 1, (name, done)
+        done = run(TANDEM, "check-ctf", path)
+        assert done.code == 1 and words in done.out and "tandem convert" in done.out and "1 error, 0 warnings" in done.out, done
+    assert run(TANDEM, "view", path).code == run(TANDEM, "view", host).code
+
+
 def directories_with_ctf_are_told_of_as_babeltrace2_counts_them(_directory):
     wanted = {"ust-basic": (840, 0, 1), "ust-perpid": (312, 0, 2), "ust-twochan": (1101, 339, 1)}
     for name, (events, lost, traces) in wanted.items():
@@ -235,5 +254,5 @@ def a_fault_is_told_in_words_alone(directory):
     assert len(said) == 2 and "ID 300" in said[0] and "everything else was delivered" in said[1], said
 
 
-main([what_causality_warns_of_is_said_once, a_recording_is_a_directory_with_its_corrections, a_fault_is_told_in_words_alone, an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
+main([what_a_directory_has_in_place_of_a_trace_is_told, what_causality_warns_of_is_said_once, a_recording_is_a_directory_with_its_corrections, a_fault_is_told_in_words_alone, an_offset_by_hand_moves_any_guest, directories_with_ctf_are_told_of_as_babeltrace2_counts_them, what_comes_through_a_pipe_is_read_as_a_file_is, what_users_take_for_a_trace_is_named, names_neither_break_lines_nor_speak_to_the_terminal, a_name_with_an_equals_sign_is_a_file_where_there_is_one,
       a_folder_of_perf_record_threads_is_viewed])

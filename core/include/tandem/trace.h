@@ -155,7 +155,10 @@ bool tdm_clock_counts_ns(const char *clock);
 /** The format of a file by its first bytes: cheap, never fails. TDM_FORMAT_UNKNOWN for anything unreadable. */
 enum tdm_trace_format tdm_trace_probe(const char *path);
 
-/** What a file of another format is, and what to do with it, in words of a sentence; NULL: nothing that is known. */
+/**
+ * What a file of another format is, and what to do with it, in words of a sentence; NULL: nothing that is known. Of a directory
+ * in which nobody found a trace always something.
+ */
 const char *tdm_trace_foreign(const char *path);
 
 /**

@@ -505,6 +505,9 @@ static void what_is_no_trace_at_all_is_refused_in_words(void **state)
 	sum = trace_sum_of("/nonexistent", NULL);
 	assert_int_equal(sum.status, TDM_ERR_IO);
 	sum = trace_sum_of("/", NULL);
+	assert_int_equal(sum.status, TDM_ERR_FORMAT);
+	assert_non_null(strstr(sum.err.text, "/: a directory"));
+	sum = trace_sum_of("/dev/null", NULL);
 	assert_non_null(strstr(sum.err.text, "not a regular file"));
 	bytes = build(&v7, NULL, 0);
 	bytes.bytes[10] = '8';
