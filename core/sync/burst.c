@@ -23,7 +23,8 @@ void tdm_burst_enter(struct tdm_burst_mode *mode, uint32_t exchanges)
 	mode->waited_ns = 0;
 	mode->in_vain = 0;
 	mode->is_pinned = false;
-	mode->may_spin = true;
+	mode->may_spin = exchanges > TDM_SPIN_FEW_EXCHANGES || mode->rest == 0;
+	mode->rest -= mode->rest > 0;
 	/* Fails on machines with more CPUs than the set holds: then the burst goes unpinned. */
 	if (cpu >= 0 && cpu < CPU_SETSIZE &&
 		sched_getaffinity(0, sizeof(mode->before), &mode->before) == 0) {
@@ -36,10 +37,21 @@ void tdm_burst_enter(struct tdm_burst_mode *mode, uint32_t exchanges)
 	mode->is_ahead = get_ahead();
 }
 
+static void end_wait(struct tdm_burst_mode *mode)
+{
+	mode->in_vain = mode->waited_ns > TDM_SPIN_WAIT_NS ? mode->in_vain + 1 : 0;
+	mode->waited_ns = 0;
+	/* One may have been the other end's way to its CPU; the second one uses up what few exchanges have. */
+	if (mode->in_vain > 1) {
+		mode->rest = TDM_SPIN_REST_BURSTS;
+	}
+}
+
 void tdm_burst_leave(struct tdm_burst_mode *mode)
 {
 	const struct sched_param none = { .sched_priority = 0 };
 
+	end_wait(mode);
 	if (mode->is_ahead) {
 		sched_setscheduler(0, SCHED_OTHER, &none);
 		mode->is_ahead = false;
@@ -57,8 +69,7 @@ static bool may_be_awake(const struct tdm_burst_mode *mode)
 
 bool tdm_burst_wait_begins(struct tdm_burst_mode *mode)
 {
-	mode->in_vain = mode->waited_ns > TDM_SPIN_WAIT_NS ? mode->in_vain + 1 : 0;
-	mode->waited_ns = 0;
+	end_wait(mode);
 	if (mode->in_vain == TDM_SPIN_IN_VAIN_MAX) {
 		mode->may_spin = false;
 	}

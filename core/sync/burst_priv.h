@@ -18,10 +18,14 @@ enum {
 	 * because we keep its CPU. */
 	TDM_SPIN_WAIT_NS = 250000,
 	TDM_SPIN_IN_VAIN_MAX = 4,
+	/* A burst of no more exchanges is one of many: where the one before it was awake in vain it is spent asleep; so many. */
+	TDM_SPIN_FEW_EXCHANGES = 100,
+	TDM_SPIN_REST_BURSTS = 15,
 	TDM_BURST_MAX_NS = 500000000, /* no burst of a session is longer */
 	TDM_LOST_AFTER_NS = 250000000
 };
 
+/* Zero before the first burst. */
 struct tdm_burst_mode {
 	cpu_set_t before; /* where the thread may run outside bursts */
 	bool is_pinned;
@@ -31,6 +35,8 @@ struct tdm_burst_mode {
 	uint64_t spin_left_ns;
 	uint64_t waited_ns; /* awake, in this wait */
 	uint32_t in_vain;   /* waits one after the other that were too long to be awake for */
+	uint32_t
+		rest; /* bursts of few exchanges that are spent asleep; stays from burst to burst, 0 at first */
 };
 
 /**

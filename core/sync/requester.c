@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "burst_priv.h"
 #include "requester_priv.h"
+#include <errno.h>
 #include <string.h>
 #include <tandem/requester.h>
 #include <tandem/wide.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -20,7 +22,7 @@ enum {
 struct burst {
 	const struct tdm_burst_plan *plan;
 	struct tdm_burst_result *result;
-	struct tdm_burst_mode mode;
+	struct tdm_burst_mode *mode;
 	bool by_datagram, has_stamps;
 	uint64_t ends_ns;
 	uint32_t pipeline;
@@ -213,7 +215,7 @@ static enum tdm_status await_replies(
 	const uint64_t lost_ns = since_ns + TDM_LOST_AFTER_NS < burst->ends_ns
 					 ? since_ns + TDM_LOST_AFTER_NS
 					 : burst->ends_ns;
-	bool spins = tdm_burst_wait_begins(&burst->mode);
+	bool spins = tdm_burst_wait_begins(burst->mode);
 
 	while (burst->open_count > wanted) {
 		enum tdm_status status = try_receive(requester, burst, err);
@@ -228,7 +230,7 @@ static enum tdm_status await_replies(
 		const uint64_t now_ns = tdm_now_ns();
 
 		if (spins) {
-			spins = tdm_burst_spin(&burst->mode, now_ns - since_ns);
+			spins = tdm_burst_spin(burst->mode, now_ns - since_ns);
 			since_ns = now_ns;
 			continue;
 		}
@@ -250,9 +252,13 @@ static enum tdm_status await_replies(
 	return TDM_OK;
 }
 
+/* What is held against the arrival is when a probe left, not when it was due: it may be late. */
 static void pause_until(uint64_t when_ns)
 {
-	while (tdm_now_ns() < when_ns) {
+	const struct timespec when = { .tv_sec = (time_t)(when_ns / 1000000000),
+		.tv_nsec = (long)(when_ns % 1000000000) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR) {
 	}
 }
 
@@ -421,6 +427,7 @@ static enum tdm_status one_burst(struct tdm_requester *requester, const struct t
 {
 	struct burst burst = { .plan = plan,
 		.result = result,
+		.mode = &requester->mode,
 		.first_sequence = requester->sequence,
 		.pipeline = plan->pipeline > 1 ? plan->pipeline : 1,
 		.warm_up = TDM_BURST_WARM_UP,
@@ -450,14 +457,14 @@ static enum tdm_status one_burst(struct tdm_requester *requester, const struct t
 	if (status != TDM_OK) {
 		return status;
 	}
-	tdm_burst_enter(&burst.mode, plan->count + TDM_BURST_WARM_UP);
-	burst.ends_ns = burst.mode.began_ns +
+	tdm_burst_enter(burst.mode, plan->count + TDM_BURST_WARM_UP);
+	burst.ends_ns = burst.mode->began_ns +
 			(plan->max_ms ? (uint64_t)plan->max_ms * 1000000 : TDM_BURST_MAX_NS);
 	status = run_probes(requester, &burst, err);
 	if (burst.has_stamps) {
 		tdm_path_stamps_end(&requester->path);
 	}
-	tdm_burst_leave(&burst.mode);
+	tdm_burst_leave(burst.mode);
 	requester_finish(
 		requester, burst.sent, burst.warm_up, plan->pairs, burst.by_datagram, result);
 	result->has_stamps = burst.has_stamps;

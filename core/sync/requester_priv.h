@@ -5,6 +5,7 @@
 #ifndef TANDEM_REQUESTER_PRIV_H
 #define TANDEM_REQUESTER_PRIV_H
 
+#include "burst_priv.h"
 #include "path_priv.h"
 #include <tandem/requester.h>
 
@@ -18,6 +19,7 @@ struct tdm_requester {
 	uint64_t
 		warmed_up; /* probes so far that no sample is made of: samples are numbered without them */
 	uint64_t raw_hz; /* of the local raw clock */
+	struct tdm_burst_mode mode;
 	bool has_datagrams;
 	bool is_peer_delayed;                /* it has Nagle's algorithm on */
 	uint64_t pair_ns;                    /* when the first of a pair went out */

@@ -9,7 +9,7 @@
 
 static void a_burst_leaves_the_thread_as_it_found_it(void **state)
 {
-	struct tdm_burst_mode mode;
+	struct tdm_burst_mode mode = { 0 };
 	cpu_set_t before, within, after;
 
 	(void)state;
@@ -43,7 +43,7 @@ static int in_child(int (*look)(void))
 static int look_by_limit(void)
 {
 	const struct rlimit limit = { .rlim_cur = 1, .rlim_max = 1 };
-	struct tdm_burst_mode mode;
+	struct tdm_burst_mode mode = { 0 };
 
 	if (setrlimit(RLIMIT_RTPRIO, &limit) != 0 ||
 		syscall(SYS_setresuid, 65534, 65534, 65534) != 0) {
@@ -72,7 +72,7 @@ static int look_by_limit(void)
 static int look_without_permission(void)
 {
 	const struct rlimit none = { 0, 0 };
-	struct tdm_burst_mode mode;
+	struct tdm_burst_mode mode = { 0 };
 
 	if (setrlimit(RLIMIT_RTPRIO, &none) != 0 ||
 		syscall(SYS_setresuid, 65534, 65534, 65534) != 0) {
@@ -90,7 +90,7 @@ static int look_without_permission(void)
 static int look_at_own_policy(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
-	struct tdm_burst_mode mode;
+	struct tdm_burst_mode mode = { 0 };
 
 	if (sched_setscheduler(0, SCHED_BATCH, &none) != 0) {
 		return 77;
@@ -132,7 +132,7 @@ static void a_policy_of_ones_own_stays(void **state)
 
 static void a_burst_is_awake_for_as_long_as_its_exchanges_may_take(void **state)
 {
-	struct tdm_burst_mode mode;
+	struct tdm_burst_mode mode = { 0 };
 	uint64_t awake_ns = 0;
 
 	(void)state;
@@ -162,7 +162,7 @@ static bool wait_in_vain(struct tdm_burst_mode *mode)
 
 static void long_waits_in_a_row_end_being_awake(void **state)
 {
-	struct tdm_burst_mode mode;
+	struct tdm_burst_mode mode = { 0 };
 
 	(void)state;
 	tdm_burst_enter(&mode, 1000000);
@@ -181,6 +181,37 @@ static void long_waits_in_a_row_end_being_awake(void **state)
 	tdm_burst_leave(&mode);
 }
 
+static void few_exchanges_rest_behind_waits_in_vain(void **state)
+{
+	struct tdm_burst_mode mode = { 0 };
+
+	(void)state;
+	/* One long wait is no reason. */
+	tdm_burst_enter(&mode, 36);
+	assert_true(wait_in_vain(&mode));
+	assert_true(tdm_burst_wait_begins(&mode));
+	tdm_burst_leave(&mode);
+	tdm_burst_enter(&mode, 36);
+	assert_true(wait_in_vain(&mode));
+	assert_true(wait_in_vain(&mode));
+	tdm_burst_leave(&mode);
+	for (int i = 0; i < TDM_SPIN_REST_BURSTS; i++) {
+		tdm_burst_enter(&mode, 36);
+		assert_false(tdm_burst_wait_begins(&mode));
+		tdm_burst_leave(&mode);
+		/* The bursts of beginning and end are worth a try of their own. */
+		if (i == 3) {
+			tdm_burst_enter(&mode, 340);
+			assert_true(tdm_burst_wait_begins(&mode));
+			tdm_burst_leave(&mode);
+			i++;
+		}
+	}
+	tdm_burst_enter(&mode, 36);
+	assert_true(tdm_burst_wait_begins(&mode));
+	tdm_burst_leave(&mode);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +221,7 @@ int main(void)
 		cmocka_unit_test(a_policy_of_ones_own_stays),
 		cmocka_unit_test(a_burst_is_awake_for_as_long_as_its_exchanges_may_take),
 		cmocka_unit_test(long_waits_in_a_row_end_being_awake),
+		cmocka_unit_test(few_exchanges_rest_behind_waits_in_vain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
