@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <tandem/text.h>
 #include <unistd.h>
 
@@ -34,6 +35,27 @@ struct sync_log {
 	char breaks[SYNC_BREAKS_BYTES];
 };
 
+/* The lock tells a log that is being written from one that was left behind, which is begun anew. Negative on failure. */
+static int open_part(const char *path, struct tdm_error *err)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0) {
+		tdm_fail_errno(err, errno, "%s", path);
+		return -1;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && ftruncate(fd, 0) == 0) {
+		return fd;
+	}
+	if (errno == EWOULDBLOCK) {
+		tdm_fail(err, TDM_ERR_RANGE, "%s: another tandem writes it now", path);
+	} else {
+		tdm_fail_errno(err, errno, "%s", path);
+	}
+	close(fd);
+	return -1;
+}
+
 struct sync_log *sync_log_create(const char *dir, const char *name, struct tdm_error *err)
 {
 	struct sync_log *log = calloc(1, sizeof(*log));
@@ -50,9 +72,8 @@ struct sync_log *sync_log_create(const char *dir, const char *name, struct tdm_e
 		tdm_fail(err, TDM_ERR_NOMEM, "no memory for an exchange log");
 		return NULL;
 	}
-	log->fd = open(log->part_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	log->fd = open_part(log->part_path, err);
 	if (log->fd < 0) {
-		tdm_fail_errno(err, errno, "%s", log->part_path);
 		sync_log_destroy(log);
 		return NULL;
 	}

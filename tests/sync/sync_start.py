@@ -149,11 +149,31 @@ def oscillators():
     agent.stop()
 
 
+def twice(out):
+    """Two of them in one directory: the second one is refused, and the first one's log stays whole."""
+    agent = t.Agent()
+    directory = os.path.join(out, "twice")
+    command = [t.TANDEM, "sync", "-q", "-o", directory, "--guest", f"x=unix:{agent.path}", "--", "sleep", "4"]
+    first = subprocess.Popen(command)
+    part = os.path.join(directory, "x.exchanges.part")
+    for _ in range(100):
+        if os.path.exists(part) and os.path.getsize(part):
+            break
+        time.sleep(0.02)
+    status, told, errors, _ = t.sync(directory, "--force", "--guest", f"x=unix:{agent.path}", "--", "true")
+    assert status == 1 and "another tandem writes it now" in errors, (status, errors)
+    assert first.wait(timeout=60) in (0, 3)
+    lines = open(os.path.join(directory, "x.exchanges")).read().splitlines()
+    assert lines[0] == "tandem-exchanges 1" and lines[-1] == "end", (lines[:1], lines[-1:])
+    agent.stop()
+
+
 def main():
     oscillators()
     with tempfile.TemporaryDirectory(prefix="tandem-start-") as out:
         unreachable(out)
         late(out)
+        twice(out)
         steered(out)
 
 
