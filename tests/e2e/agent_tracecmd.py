@@ -195,7 +195,9 @@ def whole_session(work, port, name):
     for when, offset, stamps, waits in results:
         assert when + offset in stamps, "the offset is of no probe of ours"
         at = stamps.index(when + offset)
-        before, after = stamps[max(at - 1, 0)], stamps[min(at + 1, PROBES - 1)]
+        # The first and the last have no neighbour on one side; their middle is no further off than a round trip.
+        before = stamps[at - 1] if at else stamps[at] - max(waits)
+        after = stamps[at + 1] if at + 1 < PROBES else stamps[at] + max(waits)
         assert before <= when <= after, f"the middle of probe {at}, {when}, is not between {before} and {after}"
         waits.sort()
         print(f"{name}: offset {offset} ns (truth 0), round trip median {waits[PROBES // 2]} ns")
