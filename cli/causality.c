@@ -107,8 +107,10 @@ static enum tdm_status list_tracedat(struct run *run, struct tdm_error *err)
 
 		memcpy(run->machines[i].name, machine->name, sizeof(machine->name));
 		run->machines[i].is_host = machine->is_host;
+		/* Of corrections the path, as for CTF: or the words for an offset given by hand. */
 		snprintf(run->machines[i].tie, sizeof(run->machines[i].tie), "%s",
-			tdm_tie_words(machine->tie));
+			machine->corrections_path ? machine->corrections_path
+						  : tdm_tie_words(machine->tie));
 	}
 	tdm_machines_close(machines);
 	return run->machines ? TDM_OK : no_memory(err);

@@ -164,6 +164,9 @@ int cli_named_path_add(
 	if (!cli_named_add(list, argument)) {
 		return cli_failed(command, &(struct tdm_error){ .text = "no memory" });
 	}
+	if (!*list->items[list->count - 1].text) {
+		return cli_usage_fault(command, "\"%s\": no file is named", argument);
+	}
 	/* "./a=b.dat" and "data/a=b.dat" are paths; and so is all that exists. */
 	if (!equals || *list->items[list->count - 1].name || (slash && slash < equals) ||
 		access(argument, F_OK) == 0) {

@@ -202,7 +202,8 @@ static int parse_own(struct record_options *options, struct cli_command *command
 		return -1;
 	case OPT_TIME:
 		if (!parse_number(optarg, 1, 1 << 24, &options->time_limit_s)) {
-			return cli_usage_fault(command, "--time \"%s\": wanted seconds", optarg);
+			return cli_usage_fault(command,
+				"--time \"%s\": wanted whole seconds, 1 to 16777216", optarg);
 		}
 		return -1;
 	default:

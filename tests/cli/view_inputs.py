@@ -141,6 +141,10 @@ def what_a_directory_has_in_place_of_a_trace_is_told(directory):
         done = run(TANDEM, "check-ctf", path)
         assert done.code == 1 and words in done.out and "tandem convert" in done.out and "1 error, 0 warnings" in done.out, done
     assert run(TANDEM, "view", path).code == run(TANDEM, "view", host).code
+    for command in ("view", "info", "convert"):
+        for argument in ("", "web="):
+            done = run(TANDEM, command, argument)
+            assert done.code == 2 and '"%s": no file is named' % argument in done.err and not done.out, done
 
 
 def directories_with_ctf_are_told_of_as_babeltrace2_counts_them(_directory):
@@ -181,7 +185,7 @@ def an_offset_by_hand_moves_any_guest(directory):
     for ns, wrong in ((truth, False), (truth + 100000, True), (truth - 100000, True)):
         done = run(TANDEM, "info", "--causality", "--offset", "web=%d" % ns, "host=" + host, "web=" + guest)
         said = re.search(r"contradictions: (\d+)", done.out)
-        assert said and (int(said[1]) > 0) == wrong, (ns, done)
+        assert said and (int(said[1]) > 0) == wrong and "clock by: offset given by hand\n" in done.out, (ns, done)
     for option, words in (("nobody=5", "nobody"), ("web=5s", "no number")):
         done = run(TANDEM, "view", "--offset", option, "host=" + host, "web=" + guest)
         assert done.code in (1, 2) and words in done.err and not done.out, done
