@@ -176,7 +176,8 @@ static enum tdm_status choose_ties(struct session *session, struct tdm_error *er
 	return TDM_OK;
 }
 
-static enum tdm_status prepare_host(struct session *session, struct tdm_error *err)
+/* Whether the host's files may be written is known before anything of the guests' is. */
+static enum tdm_status make_spool(struct session *session, struct tdm_error *err)
 {
 	const struct record_options *options = &session->options;
 	char *path = out_dir_path(session->dir, "host", ".dat");
@@ -189,10 +190,12 @@ static enum tdm_status prepare_host(struct session *session, struct tdm_error *e
 	}
 	session->spool =
 		record_spool_create(session->dir, "host", &session->ties, options->force, err);
-	if (!session->spool) {
-		return err->status;
-	}
+	return session->spool ? TDM_OK : err->status;
+}
 
+static enum tdm_status prepare_host(struct session *session, struct tdm_error *err)
+{
+	const struct record_options *options = &session->options;
 	const struct tdm_tap_options tap_options = {
 		.label = "host",
 		.events = options->events.items,
@@ -204,12 +207,8 @@ static enum tdm_status prepare_host(struct session *session, struct tdm_error *e
 		.follow_children = options->follow_children,
 	};
 
-	status = record_host_create(&tap_options, options->kallsyms, options->serve != NULL,
+	return record_host_create(&tap_options, options->kallsyms, options->serve != NULL,
 		session->spool, &session->command.log, &session->host, err);
-	if (status != TDM_OK) {
-		record_spool_remove(session->spool);
-	}
-	return status;
 }
 
 static bool has_begun(void *user)
@@ -369,13 +368,23 @@ static int record(struct session *session)
 		status = session->dir ? choose_ties(session, &err) : err.status;
 	}
 	if (status == TDM_OK) {
-		status = prepare_host(session, &err);
-	}
-	if (status == TDM_OK && session->options.serve) {
-		status = open_service(session, &err);
+		status = make_spool(session, &err);
 	}
 	if (status == TDM_OK) {
-		status = record_guests_prepare(session->guests, session->service, &err);
+		if (session->options.serve) {
+			status = open_service(session, &err);
+		}
+		/* The guests' clocks are asked while the host gets ready. */
+		if (status == TDM_OK) {
+			status =
+				record_guests_start_clocks(session->guests, session->service, &err);
+		}
+		if (status == TDM_OK) {
+			status = prepare_host(session, &err);
+		}
+		if (status == TDM_OK) {
+			status = record_guests_prepare(session->guests, &err);
+		}
 		if (status == TDM_OK && run_command_is_interrupted(&session->run)) {
 			status = tdm_fail(&err, TDM_AGAIN, "interrupted: nothing was recorded");
 		}

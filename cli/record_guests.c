@@ -337,22 +337,24 @@ static enum tdm_status start_member(struct member *member, struct tdm_error *err
 				   : record_guest_start(member->pages, err);
 }
 
-enum tdm_status record_guests_prepare(
+enum tdm_status record_guests_start_clocks(
 	struct record_guests *guests, struct sync_serve *serve, struct tdm_error *err)
 {
 	enum tdm_status status = TDM_OK;
 
 	guests->serve = serve;
-
-	/* Clocks in threads of their own, while texts are received here. */
 	for (size_t i = 0; i < guests->count && status == TDM_OK; i++) {
 		if (!guests->members[i].is_tracecmd) {
 			status = start_clock(guests, &guests->members[i], err);
 		}
 	}
-	if (status == TDM_OK) {
-		status = step_all(guests, open_member, err);
-	}
+	return status;
+}
+
+enum tdm_status record_guests_prepare(struct record_guests *guests, struct tdm_error *err)
+{
+	enum tdm_status status = step_all(guests, open_member, err);
+
 	for (size_t i = 0; i < guests->count && status == TDM_OK; i++) {
 		status = describe(guests, i, err);
 	}

@@ -33,12 +33,15 @@ void record_guests_set_clock(struct record_guests *guests, const char *clock);
 void record_guests_choose_clock(struct record_guests *guests, struct record_clock *choice);
 
 /**
- * Connects to all at once; clocks first: a start burst and the texts of each.
+ * Begins to ask all clocks, in threads of their own.
  *
  * @param serve  Gets what becomes known of the clocks; NULL = nobody. Borrowed for the guests' life.
  */
-enum tdm_status record_guests_prepare(
+enum tdm_status record_guests_start_clocks(
 	struct record_guests *guests, struct sync_serve *serve, struct tdm_error *err);
+
+/** Connects to all at once for their texts, and waits for the start burst of each; after record_guests_start_clocks(). */
+enum tdm_status record_guests_prepare(struct record_guests *guests, struct tdm_error *err);
 
 /** The spool of each guest in turn, NULL behind the last; after record_guests_prepare(). */
 struct record_spool *record_guests_spool(struct record_guests *guests, size_t index);
