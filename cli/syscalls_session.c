@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+	DESTROY_MS = 10000
+};
+
 static enum tdm_status lttng_fail(struct tdm_error *err, int code, const char *doing)
 {
 	return tdm_fail(err, TDM_ERR_PEER, "LTTng: %s: %s", doing, lttng_strerror(code));
@@ -169,6 +173,23 @@ void syscalls_session_discard(struct syscalls_session *session)
 	lttng_destroy_session(session->name);
 }
 
+/*
+ * What was recorded is written by now. The daemon's own end of a session can take for ever, where a program was killed while it
+ * recorded: it is waited for, but not for ever.
+ */
+static int destroy(const char *name)
+{
+	struct lttng_destruction_handle *handle = NULL;
+	const enum lttng_error_code code = lttng_destroy_session_ext(name, &handle);
+
+	if (code == LTTNG_OK) {
+		(void)lttng_destruction_handle_wait_for_completion(handle, DESTROY_MS);
+		lttng_destruction_handle_destroy(handle);
+		return 0;
+	}
+	return -(int)code;
+}
+
 enum tdm_status syscalls_session_stop(struct syscalls_session *session, struct tdm_error *err)
 {
 	enum tdm_status status = TDM_OK;
@@ -188,7 +209,7 @@ enum tdm_status syscalls_session_stop(struct syscalls_session *session, struct t
 			status = lttng_fail(err, code, "writing the snapshot");
 		}
 	}
-	code = lttng_destroy_session(session->name);
+	code = destroy(session->name);
 	if (code < 0 && status == TDM_OK) {
 		status = lttng_fail(err, code, "removing the session");
 	}
