@@ -167,12 +167,6 @@ enum tdm_status syscalls_session_start(
 	return TDM_OK;
 }
 
-void syscalls_session_discard(struct syscalls_session *session)
-{
-	session->created = false;
-	lttng_destroy_session(session->name);
-}
-
 /*
  * What was recorded is written by now. The daemon's own end of a session can take for ever, where a program was killed while it
  * recorded: it is waited for, but not for ever.
@@ -188,6 +182,12 @@ static int destroy(const char *name)
 		return 0;
 	}
 	return -(int)code;
+}
+
+void syscalls_session_discard(struct syscalls_session *session)
+{
+	session->created = false;
+	destroy(session->name);
 }
 
 enum tdm_status syscalls_session_stop(struct syscalls_session *session, struct tdm_error *err)
