@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record_guest.h"
 #include "guest_address.h"
+#include "run_command.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -176,6 +177,14 @@ static void *run_guest(void *user)
 		const int ready = poll(guest->polls, guest->link_count + 2, POLL_MS);
 
 		silent_ms = ready > 0 || !guest->stopping ? 0 : silent_ms + POLL_MS;
+		if (silent_ms && run_command_interrupt_waits(guest->options.interrupt_fd)) {
+			struct tdm_error err;
+
+			tdm_fail(&err, TDM_ERR_PEER,
+				"interrupted: its last pages were not waited for");
+			note_failure(guest, &err);
+			break;
+		}
 		if (silent_ms >= DRAIN_MS) {
 			struct tdm_error err;
 

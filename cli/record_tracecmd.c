@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record_tracecmd.h"
 #include "out_dir.h"
+#include "run_command.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -303,8 +304,9 @@ static void *run_pages(void *user)
 {
 	struct record_tracecmd *guest = user;
 	unsigned int silent_ms = 0;
+	bool is_given_up = false;
 
-	while (fill_polls(guest) && silent_ms < DRAIN_MS) {
+	while (fill_polls(guest) && silent_ms < DRAIN_MS && !is_given_up) {
 		const int ready = poll(guest->polls, guest->cpu_count, POLL_MS);
 
 		silent_ms = ready > 0 || !guest->stopping ? 0 : silent_ms + POLL_MS;
@@ -313,8 +315,14 @@ static void *run_pages(void *user)
 				receive_pages(guest, cpu);
 			}
 		}
+		is_given_up = silent_ms && run_command_interrupt_waits(guest->options.interrupt_fd);
 	}
-	if (silent_ms >= DRAIN_MS) {
+	if (is_given_up) {
+		struct tdm_error err;
+
+		tdm_fail(&err, TDM_ERR_PEER, "interrupted: its last pages were not waited for");
+		note_failure(guest, &err);
+	} else if (silent_ms >= DRAIN_MS) {
 		struct tdm_error err;
 
 		tdm_fail(&err, TDM_ERR_PEER, "the agent sent no pages for %d s after the stop",

@@ -245,11 +245,16 @@ enum run_end run_command_wait(
 	}
 }
 
+bool run_command_interrupt_waits(int interrupt_fd)
+{
+	struct pollfd one = { .fd = interrupt_fd, .events = POLLIN };
+
+	return interrupt_fd > 0 && poll(&one, 1, 0) == 1;
+}
+
 bool run_command_is_interrupted(const struct run_command *run)
 {
-	struct pollfd poll_fd = { .fd = run->interrupt_fd, .events = POLLIN };
-
-	return poll(&poll_fd, 1, 0) > 0;
+	return run_command_interrupt_waits(run->interrupt_fd);
 }
 
 int run_command_exit_status(const struct run_command *run)

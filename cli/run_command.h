@@ -68,6 +68,9 @@ enum run_end run_command_wait(
 /** True where a signal that ends the run waits for run_command_wait(). */
 bool run_command_is_interrupted(const struct run_command *run);
 
+/** Does a signal wait to be taken? @p interrupt_fd as in struct run_command; 0 = none. */
+bool run_command_interrupt_waits(int interrupt_fd);
+
 /** What a shell would give as the command's status: its exit status, or 128 + signal. 0 without a command. */
 int run_command_exit_status(const struct run_command *run);
 

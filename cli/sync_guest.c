@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "guest_address.h"
+#include "run_command.h"
 #include "sync_guest_priv.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,8 +96,7 @@ static bool is_stopping(const struct sync_guest *guest)
 
 static bool is_interrupted(const struct sync_guest *guest)
 {
-	return guest->options.interrupt_fd > 0 &&
-	       tdm_socket_wait(guest->options.interrupt_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
+	return run_command_interrupt_waits(guest->options.interrupt_fd);
 }
 
 static void sample_own_clock(struct sync_guest *guest)

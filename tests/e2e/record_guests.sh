@@ -144,4 +144,25 @@ for file in host bare; do
 	BABELTRACE_PLUGIN_PATH="$TANDEM_BUILD/plugin" babeltrace2 "$work/e/$file.dat" >/dev/null 2>"$work/err" || fail "babeltrace2: $(cat "$work/err")"
 done
 
+# 8. An agent that hangs: the second signal waits for it no longer; what came is there.
+start_agent hung --listen "unix:$work/hung" --secret-file "$work/secret" --allow 'sched:*'
+hung_pid=$agent_pid
+timeout 120 "$tandem" record -o "$work/f" --no-kallsyms -e sched:sched_switch --secret-file "$work/secret" \
+	--guest "hung=unix:$work/hung" -- sleep 20 >/dev/null 2>"$work/err" &
+guard=$!
+sleep 2
+recorder=$(pgrep -P "$guard") || fail "no recorder: $(cat "$work/err")"
+kill -STOP "$hung_pid"
+kill -TERM "$recorder"
+for _ in 1 2 3; do
+	sleep 2
+	kill -TERM "$recorder" 2>/dev/null || break
+done
+began=$SECONDS status=0
+wait "$guard" || status=$?
+kill -CONT "$hung_pid"
+[ "$status" = 3 ] && [ $((SECONDS - began)) -lt 20 ] && grep -q '"hung": interrupted' "$work/err" ||
+	fail "an agent hung: status $status after $((SECONDS - began)) s: $(cat "$work/err")"
+trace-cmd report -i "$work/f/hung.dat" >/dev/null 2>&1 || fail "hung.dat cannot be read"
+
 echo "ok"
