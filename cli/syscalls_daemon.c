@@ -20,6 +20,8 @@
 
 enum {
 	DAEMON_WAIT_MS = 15000,
+	DAEMON_END_MS = 10000, /* then it hangs, and is killed */
+	KEEPER_SPARE_MS = 5000,
 	STEP_MS = 20,
 	OTHERS_MS = 500 /* between looks for others, once our own run is over */
 };
@@ -32,9 +34,9 @@ static void sleep_step(void)
 }
 
 /* Waits for a child to end; false: it did not. */
-static bool wait_child(pid_t pid, int *status)
+static bool wait_child(pid_t pid, int limit_ms, int *status)
 {
-	for (int waited_ms = 0; waited_ms < DAEMON_WAIT_MS; waited_ms += STEP_MS) {
+	for (int waited_ms = 0; waited_ms < limit_ms; waited_ms += STEP_MS) {
 		if (waitpid(pid, status, WNOHANG) != 0) {
 			return true;
 		}
@@ -62,7 +64,7 @@ static void end_daemon(pid_t daemon)
 	int status;
 
 	kill(daemon, SIGTERM);
-	if (!wait_child(daemon, &status)) {
+	if (!wait_child(daemon, DAEMON_END_MS, &status)) {
 		kill(daemon, SIGKILL);
 		waitpid(daemon, &status, 0);
 	}
@@ -250,9 +252,12 @@ void syscalls_daemon_stop(struct syscalls_session *session)
 	if (!session->keeper_pid) {
 		return;
 	}
-	/* Where others use the daemon its keeper waits for them, and we do not wait for it. */
+	/*
+	 * Where others use the daemon its keeper waits for them, and we do not wait for it. Else longer than the keeper waits
+	 * before it kills a daemon that hangs: without its keeper that one would stay for ever.
+	 */
 	if ((session->home[0] || !syscalls_others_use_daemon(session->name)) &&
-		!wait_child(session->keeper_pid, &status)) {
+		!wait_child(session->keeper_pid, DAEMON_END_MS + KEEPER_SPARE_MS, &status)) {
 		kill(session->keeper_pid, SIGKILL); /* and the daemon gets SIGTERM by that */
 		waitpid(session->keeper_pid, &status, 0);
 	}
