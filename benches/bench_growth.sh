@@ -45,7 +45,7 @@ child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess
 said = child.stdout.read().decode()
 _, status, usage = os.wait4(child.pid, 0)
 assert os.waitstatus_to_exitcode(status) == 0, said
-count = int(re.search(r"-> (\d+) events", said).group(1))
+count = int(re.search(r", (\d+) events of ", said).group(1))
 print(count, round((usage.ru_utime + usage.ru_stime) * 1000), round(usage.ru_utime * 1000), usage.ru_maxrss)
 END
 	rm -rf "$work/grown.dat" "$work/out"
@@ -56,6 +56,7 @@ first=
 for size in 1 10 "$millions"; do
 	[ "$size" -le "$millions" ] || continue
 	read -r events ms user peak <<<"$(measure $((size * 1000000)) 8)"
+	[ -n "$events" ] || { echo "bench_growth: not converted" >&2; exit 1; }
 	cost=$(awk -v n="$events" -v ms="$ms" 'BEGIN { printf "%.1f", ms * 1e6 / n }')
 	own=$(awk -v n="$events" -v ms="$user" 'BEGIN { printf "%.1f", ms * 1e6 / n }')
 	first=${first:-$own}
