@@ -81,7 +81,7 @@ def a_folder_of_traces_is_checked_as_a_trace_is(directory):
     said = check_ctf(directory + "/out")
     assert "out/host: " in said and "out/guest: " in said, said
     os.mkdir(directory + "/none")
-    assert "none/metadata" in check_ctf(directory + "/none", code=1)
+    assert "/none: error: this is a directory without traces" in check_ctf(directory + "/none", code=1)
 
 
 def each_view_is_told_to_work_or_what_it_lacks(directory):
