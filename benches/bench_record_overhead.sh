@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What recording sched and all system calls costs a machine under a load of system calls, beside trace-cmd with the same
-# events, in one emulated guest in turn: CPU time a call of the load and of the recorder while it records, medians and least.
+# events, in one emulated guest of one CPU in turn (the emulator takes turns with more, and each one's time goes on meanwhile): CPU time a call of the load and of the recorder while it records, medians and least.
 # Buffers of 1 MiB, many times filled: both recorders have to work meanwhile. What
 # starting, ending and writing the files cost is shown by itself: CPU time of a recording of "true".
 # usage: bench_record_overhead.sh [ROUNDS [CALLS]]      environment: TANDEM_BUILD (default: build/main)      as root
@@ -13,7 +13,7 @@ rounds=${1:-7} calls=${2:-100000}
 
 make_guest bench-overhead.img --add "$TANDEM_BUILD/cli/tandem" --add "$TANDEM_BUILD/benches/syscall_load" \
 	--add "$TANDEM_BUILD/benches/cpu_of"
-start_guest bench-overhead.img --smp 2 --mem 1500
+start_guest bench-overhead.img --smp 1 --mem 1500
 
 # "load NAME OWN OTHERS" and "start NAME SECONDS", in turn.
 in_guest "cd /tmp
