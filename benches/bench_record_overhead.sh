@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What recording sched and all system calls costs a machine under a load of system calls, beside trace-cmd with the same
-# events, in one emulated guest of one CPU in turn (the emulator takes turns with more, and each one's time goes on meanwhile): CPU time a call of the load and of the recorder while it records, medians and least.
+# events, in one emulated guest of one CPU in turn: CPU time a call of the load and of the recorder while it records, medians
+# and least. Of more CPUs the emulator runs one at a time, and the time of the others goes on meanwhile.
 # Buffers of 1 MiB, many times filled: both recorders have to work meanwhile. What
 # starting, ending and writing the files cost is shown by itself: CPU time of a recording of "true".
 # usage: bench_record_overhead.sh [ROUNDS [CALLS]]      environment: TANDEM_BUILD (default: build/main)      as root
