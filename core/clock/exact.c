@@ -250,22 +250,6 @@ enum tdm_status tdm_timeline_from_tsc(const struct tdm_timeline_info *info,
 	return tdm_timeline_from_tsc_spans(info, &span, 1, timeline, err);
 }
 
-static bool is_in_doubt(const struct tdm_timeline *timeline, uint64_t guest)
-{
-	const size_t count = tdm_timeline_get_info(timeline).doubt_count;
-
-	for (size_t i = 0; i < count; i++) {
-		uint64_t from;
-		uint64_t to;
-
-		tdm_timeline_doubt(timeline, i, &from, &to);
-		if (guest >= from && guest <= to) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* By how much the exact reading lies outside the measured bound. */
 static uint64_t outside(const struct tdm_timeline *exact, const struct tdm_timeline *measured,
 	uint32_t cpu, uint64_t guest)
@@ -277,7 +261,7 @@ static uint64_t outside(const struct tdm_timeline *exact, const struct tdm_timel
 	const tdm_i128 host = tdm_timeline_apply(exact, guest, cpu, NULL);
 	const tdm_i128 held = tdm_timeline_apply(measured, guest, UINT32_MAX, NULL);
 
-	if (is_in_doubt(exact, guest)) {
+	if (tdm_timeline_is_in_doubt(exact, guest)) {
 		tdm_timeline_bound(exact, guest, cpu, &fewer, &more);
 	}
 	tdm_timeline_bound(measured, guest, UINT32_MAX, &minus, &plus);

@@ -461,6 +461,16 @@ void tdm_timeline_doubt(
 	*to = timeline->doubts[index].to;
 }
 
+bool tdm_timeline_is_in_doubt(const struct tdm_timeline *timeline, uint64_t guest)
+{
+	for (size_t i = 0; i < timeline->doubt_count; i++) {
+		if (guest >= timeline->doubts[i].from && guest <= timeline->doubts[i].to) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool tdm_timeline_cpu(
 	const struct tdm_timeline *timeline, uint32_t cpu, int64_t *ticks, uint64_t *bound)
 {

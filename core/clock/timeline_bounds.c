@@ -10,20 +10,6 @@ static int compare_u64(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static bool in_doubt(const struct tdm_timeline *timeline, size_t doubts, uint64_t guest)
-{
-	for (size_t i = 0; i < doubts; i++) {
-		uint64_t from;
-		uint64_t to;
-
-		tdm_timeline_doubt(timeline, i, &from, &to);
-		if (guest >= from && guest <= to) {
-			return true;
-		}
-	}
-	return false;
-}
-
 bool tdm_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, uint64_t *worst)
 {
 	const struct tdm_timeline_info info = tdm_timeline_get_info(timeline);
@@ -38,7 +24,7 @@ bool tdm_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, 
 		for (size_t i = 0; i < segment.knot_count; i++) {
 			const struct tdm_knot *knot = &segment.knots[i];
 
-			if (!in_doubt(timeline, info.doubt_count, knot->guest)) {
+			if (!tdm_timeline_is_in_doubt(timeline, knot->guest)) {
 				bounds[count++] = (knot->minus + knot->plus) / 2;
 			}
 		}

@@ -178,6 +178,9 @@ const char *tdm_segment_kind_name(enum tdm_segment_kind kind);
 void tdm_timeline_doubt(
 	const struct tdm_timeline *timeline, size_t index, uint64_t *from, uint64_t *to);
 
+/** Does a guest reading lie in a doubt range? Looks at all of them. */
+bool tdm_timeline_is_in_doubt(const struct tdm_timeline *timeline, uint64_t guest);
+
 /**
  * Half of minus + plus at the knots outside doubt ranges: the middle one and the worst, host units.
  *
