@@ -73,11 +73,19 @@ bool tdm_utf8_is_valid(const uint8_t *bytes, size_t size_bytes)
 	return true;
 }
 
-static enum tdm_status append_number(struct tdm_buffer *out, uint8_t byte)
+/* A byte as \xNN. */
+static void put_number(char shown[4], uint8_t byte)
 {
 	static const char digits[] = "0123456789abcdef";
-	const char shown[4] = { '\\', 'x', digits[byte >> 4], digits[byte & 15] };
 
+	memcpy(shown, (const char[]){ '\\', 'x', digits[byte >> 4], digits[byte & 15] }, 4);
+}
+
+static enum tdm_status append_number(struct tdm_buffer *out, uint8_t byte)
+{
+	char shown[4];
+
+	put_number(shown, byte);
 	return tdm_buffer_append(out, shown, sizeof(shown));
 }
 
@@ -108,7 +116,6 @@ static bool is_control(const uint8_t *at, size_t length)
 /* What is shown for the bytes at the start; taken receives how many these are. @return Its length in @p shown. */
 static size_t show(const uint8_t *at, size_t left, char shown[16], size_t *taken)
 {
-	static const char digits[] = "0123456789abcdef";
 	const size_t length = sequence_bytes(at, left);
 
 	*taken = length ? length : 1;
@@ -117,8 +124,7 @@ static size_t show(const uint8_t *at, size_t left, char shown[16], size_t *taken
 		return length;
 	}
 	for (size_t i = 0; i < *taken; i++) {
-		memcpy(shown + 4 * i,
-			(const char[]){ '\\', 'x', digits[at[i] >> 4], digits[at[i] & 15] }, 4);
+		put_number(shown + 4 * i, at[i]);
 	}
 	return 4 * *taken;
 }
