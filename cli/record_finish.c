@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tandem/estimate.h>
+#include <tandem/text.h>
 #include <unistd.h>
 
 #define SUFFIX ".recording"
@@ -40,25 +41,11 @@ static enum tdm_status write_text(const char *dir, const char *name, const char 
 	const struct tdm_buffer *text, struct tdm_error *err)
 {
 	char *path = out_dir_path(dir, name, suffix);
-	char *part = NULL;
-	enum tdm_status status = TDM_OK;
-	FILE *file;
+	const enum tdm_status status =
+		path ? tdm_text_write_file(path, text->bytes, text->size, err)
+		     : tdm_fail(err, TDM_ERR_NOMEM, "no memory");
 
-	if (!path || asprintf(&part, "%s.new", path) < 0) {
-		free(path);
-		return tdm_fail(err, TDM_ERR_NOMEM, "no memory");
-	}
-	file = fopen(part, "we");
-	if (!file || fwrite(text->bytes, 1, text->size, file) != text->size || fflush(file) != 0 ||
-		rename(part, path) != 0) {
-		status = tdm_fail_errno(err, errno, "writing %s", path);
-		unlink(part);
-	}
-	if (file) {
-		fclose(file);
-	}
 	free(path);
-	free(part);
 	return status;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <tandem/clocks.h>
 #include <tandem/socket.h>
+#include <tandem/text.h>
 #include <unistd.h>
 
 enum {
@@ -398,20 +399,10 @@ static bool write_text(
 	const struct record_tracecmd *guest, const char *suffix, const struct tdm_buffer *text)
 {
 	char *path = out_dir_path(guest->options.dir, guest->options.name, suffix);
-	char *part = path ? out_dir_path(guest->options.dir, guest->options.name, ".part") : NULL;
-	FILE *file = part ? fopen(part, "we") : NULL;
-	bool done = false;
+	const bool done =
+		path && tdm_text_write_file(path, text->bytes, text->size, NULL) == TDM_OK;
 
-	if (file) {
-		done = fwrite(text->bytes, 1, text->size, file) == text->size;
-		done = fclose(file) == 0 && done;
-		done = done && rename(part, path) == 0;
-		if (!done) {
-			unlink(part);
-		}
-	}
 	free(path);
-	free(part);
 	return done;
 }
 
