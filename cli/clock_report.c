@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "clock_report.h"
+#include "json_writer.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,22 +54,11 @@ void cli_json_string(FILE *out, const char *text)
 	}
 	struct tdm_buffer shown = { 0 };
 
-	fputc('"', out);
 	/* JSON is UTF-8; a file's bytes need not be. */
-	if (tdm_utf8_append_visible(&shown, (const uint8_t *)text, strlen(text)) == TDM_OK) {
-		for (size_t i = 0; i < shown.size; i++) {
-			const unsigned char byte = shown.bytes[i];
-
-			if (byte == '"' || byte == '\\') {
-				fprintf(out, "\\%c", byte);
-			} else if (byte < ' ' || byte == 0x7f) {
-				fprintf(out, "\\u%04x", byte);
-			} else {
-				fputc(byte, out);
-			}
-		}
+	if (tdm_utf8_append_visible(&shown, (const uint8_t *)text, strlen(text)) != TDM_OK) {
+		shown.size = 0;
 	}
-	fputc('"', out);
+	json_quote(out, &shown);
 	tdm_buffer_release(&shown);
 }
 

@@ -13,25 +13,31 @@ static void new_line(struct json_writer *json)
 	}
 }
 
+void json_quote(FILE *out, const struct tdm_buffer *text)
+{
+	fputc('"', out);
+	for (size_t i = 0; i < text->size; i++) {
+		const uint8_t c = text->bytes[i];
+
+		if (c == '"' || c == '\\') {
+			fprintf(out, "\\%c", c);
+		} else if (c < 0x20 || c == 0x7f) {
+			fprintf(out, "\\u%04x", c);
+		} else {
+			fputc(c, out);
+		}
+	}
+	fputc('"', out);
+}
+
 static void write_string(struct json_writer *json, const char *text)
 {
 	struct tdm_buffer shown = { 0 };
 
-	fputc('"', json->out);
-	if (tdm_utf8_append_shown(&shown, (const uint8_t *)text, strlen(text)) == TDM_OK) {
-		for (size_t i = 0; i < shown.size; i++) {
-			const uint8_t c = shown.bytes[i];
-
-			if (c == '"' || c == '\\') {
-				fprintf(json->out, "\\%c", c);
-			} else if (c < 0x20 || c == 0x7f) {
-				fprintf(json->out, "\\u%04x", c);
-			} else {
-				fputc(c, json->out);
-			}
-		}
+	if (tdm_utf8_append_shown(&shown, (const uint8_t *)text, strlen(text)) != TDM_OK) {
+		shown.size = 0;
 	}
-	fputc('"', json->out);
+	json_quote(json->out, &shown);
 	tdm_buffer_release(&shown);
 }
 

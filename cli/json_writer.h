@@ -8,12 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <tandem/buffer.h>
 
 struct json_writer {
 	FILE *out; /* borrowed */
 	unsigned int depth;
 	bool has_item; /* of the innermost object or array */
 };
+
+/** A string of JSON: valid UTF-8, with what JSON wants escaped. */
+void json_quote(FILE *out, const struct tdm_buffer *text);
 
 /* In an object @p key names the value; in an array, and at the top, it is NULL. */
 void json_object_begin(struct json_writer *json, const char *key);
