@@ -79,11 +79,6 @@ void sync_guest_destroy(struct sync_guest *guest)
 	free(guest);
 }
 
-const char *sync_guest_name(const struct sync_guest *guest)
-{
-	return guest->options.name;
-}
-
 uint64_t sync_guest_bound(struct sync_guest *guest)
 {
 	return guest->bound;

@@ -81,6 +81,4 @@ void sync_guest_destroy(struct sync_guest *guest);
 /** Half the gap at the latest burst, in host units; 0 = not known yet. Thread-safe. */
 uint64_t sync_guest_bound(struct sync_guest *guest);
 
-const char *sync_guest_name(const struct sync_guest *guest);
-
 #endif

@@ -137,14 +137,6 @@ enum tdm_status sync_log_set_info(
 	return TDM_OK;
 }
 
-const struct tdm_exchange_log_info *sync_log_info(const struct sync_log *log)
-{
-	static _Thread_local struct tdm_exchange_log_info info;
-
-	info = tdm_exchange_log_get_info(log->log);
-	return &info;
-}
-
 /* Puts on disk what has gathered. */
 static enum tdm_status flush(struct sync_log *log, struct tdm_error *err)
 {

@@ -83,9 +83,6 @@ struct tdm_exchange_record sync_log_record_of(const struct tdm_exchange_sample *
 /** Completes NAME.exchanges. */
 enum tdm_status sync_log_finish(struct sync_log *log, struct tdm_error *err);
 
-/** The header as it was set. */
-const struct tdm_exchange_log_info *sync_log_info(const struct sync_log *log);
-
 /** Segments and doubt of the corrections that were saved last, for reports. */
 size_t sync_log_segments(const struct sync_log *log);
 
