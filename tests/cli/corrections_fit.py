@@ -8,15 +8,9 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["TANDEM_SOURCE"], "tests", "convert"))
-from convert_case import SOURCE, TANDEM, main, run
+from convert_case import SOURCE, TANDEM, main, run, view_lines
 
 DATA = os.path.join(SOURCE, "tests", "data")
-
-
-def lines_of(*arguments, code=0):
-    done = run(TANDEM, "view", *arguments)
-    assert done.code == code, done
-    return done.out.splitlines()
 
 
 HEAD = "tandem-corrections 1\nhost %s clock %s unit-hz 1000000000\nguest %s clock %s unit-hz 1000000000\n%s"
@@ -80,17 +74,17 @@ def a_mixture_has_one_epoch_and_the_names_that_were_given(directory):
     guest = os.path.join(DATA, "pairs", "mono-1cpu-guest-guestrole.dat")
     perf = os.path.join(DATA, "perf", "guest-mono-sched.data")
     path = os.path.join(directory, "web.corrections")
-    lines = lines_of("-q", "host=" + pair)
+    lines = view_lines("-q", "host=" + pair)
     assert lines and all(" host " in line for line in lines), lines[:2]
     for file in (guest, perf):
         shutil.copy(file, os.path.join(directory, "web.dat"))
-        raw = lines_of("-q", file)[0]
+        raw = view_lines("-q", file)[0]
         first = int(raw[1:raw.index("]")].replace(".", "")) % 10**15
         times = set()
         for said in ("", "epoch host 5000000000 10\n"):
             write(path, ("-", "mono", "-", "mono", said), first, 10**9, 10**12)
-            given = lines_of("-q", "host=" + pair, "web=" + file, "--corrections", "web=" + path)
-            found = lines_of("-q", "host=" + pair, "web=" + os.path.join(directory, "web.dat"))
+            given = view_lines("-q", "host=" + pair, "web=" + file, "--corrections", "web=" + path)
+            found = view_lines("-q", "host=" + pair, "web=" + os.path.join(directory, "web.dat"))
             assert given == found, (file, given[:1], found[:1])
             moved = [line for line in given if " web " in line]
             times.add(int(moved[0][1:moved[0].index("]")].replace(".", "")))
@@ -98,8 +92,8 @@ def a_mixture_has_one_epoch_and_the_names_that_were_given(directory):
         assert len(times) == 1 and 0 < times.pop() - epoch < 10**15, (file, times)
     # Where the guest's readings are known to the nanosecond, so is the result.
     write(path, ("-", "mono", "-", "mono", "epoch host 5000000000 10\n"), 0, 10**9, 10**15)
-    moved = [line for line in lines_of("-q", "host=" + pair, "web=" + guest, "--corrections", "web=" + path) if " web " in line]
-    plain = lines_of("-q", guest, "--offset", "host=0")
+    moved = [line for line in view_lines("-q", "host=" + pair, "web=" + guest, "--corrections", "web=" + path) if " web " in line]
+    plain = view_lines("-q", guest, "--offset", "host=0")
     assert len(moved) == len(plain) > 100
     for one, other in zip(moved, plain):
         one, other = (int(line[1:line.index("]")].replace(".", "")) for line in (one, other))

@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Numbers in options: what is none is refused with the option's name, and no number is read as another one.
 set -uo pipefail
-tandem=$TANDEM_BUILD/cli/tandem
-agent=$TANDEM_BUILD/agent/tandem-agent
-trace=$TANDEM_SOURCE/tests/data/kvm/kvm-tsc.dat
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-fail() { echo "FAIL: $*"; failed=1; }
+. "$(dirname "$0")/cli_lib.sh"
 
 # refused OPTION VALUE COMMAND...: with status 2
 refused() {

@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What cannot be written is told and is no success: a full disk, a limit of file sizes, streams that were closed at the start.
 set -uo pipefail
-tandem=$TANDEM_BUILD/cli/tandem
-agent=$TANDEM_BUILD/agent/tandem-agent
-trace=$TANDEM_SOURCE/tests/data/kvm/kvm-tsc.dat
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-fail() { echo "FAIL: $*"; failed=1; }
+. "$(dirname "$0")/cli_lib.sh"
 
 # 1. Results and help on a full disk.
 mapfile -t commands < <("$tandem" --help | awk '/^[A-Z].*:$/ { commands = /^Commands:/ } commands && /^  [a-z]/ { print $1 }')

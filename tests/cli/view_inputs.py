@@ -11,16 +11,10 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["TANDEM_SOURCE"], "tests", "convert"))
-from convert_case import SOURCE, TANDEM, main, run
+from convert_case import SOURCE, TANDEM, main, run, view_lines
 from tracedat_maker import SWITCH, Maker, switch_body
 
 DATA = os.path.join(SOURCE, "tests", "data")
-
-
-def lines_of(*arguments, code=0):
-    done = run(TANDEM, "view", *arguments)
-    assert done.code == code, done
-    return done.out.splitlines()
 
 
 def a_folder_of_perf_record_threads_is_viewed(directory):
@@ -29,9 +23,9 @@ def a_folder_of_perf_record_threads_is_viewed(directory):
     folder = os.path.join(directory, "perf.data")
     os.mkdir(folder)
     shutil.copy(name, os.path.join(folder, "data"))
-    wanted = lines_of(name)
-    assert len(wanted) == 521 and lines_of(folder) == wanted
-    assert lines_of("host=" + folder) == wanted
+    wanted = view_lines(name)
+    assert len(wanted) == 521 and view_lines(folder) == wanted
+    assert view_lines("host=" + folder) == wanted
 
 
 def names_neither_break_lines_nor_speak_to_the_terminal(directory):
@@ -47,7 +41,7 @@ def names_neither_break_lines_nor_speak_to_the_terminal(directory):
     path = os.path.join(directory, "a\n\x1b[31mb.dat")
     maker.write(path)
     name = "\\x1b[31mred\\x0a\\x09\\x07z"
-    lines = lines_of(path)
+    lines = view_lines(path)
     # A text may have lines of its own, set in below the event's.
     assert [line for line in lines if not line.startswith(" " * 8)] == [line for line in lines if line.startswith("[0.")]
     heads = [line for line in lines if line.startswith("[0.")]
@@ -61,7 +55,7 @@ def names_neither_break_lines_nor_speak_to_the_terminal(directory):
 
 def a_name_with_an_equals_sign_is_a_file_where_there_is_one(directory):
     shutil.copy(os.path.join(DATA, "single", "v7-gap.dat"), os.path.join(directory, "run=3.dat"))
-    wanted = lines_of(os.path.join(directory, "run=3.dat"))
+    wanted = view_lines(os.path.join(directory, "run=3.dat"))
     assert len(wanted) == 2
     for arguments in (("view", "run=3.dat"), ("view", "host=run=3.dat"), ("info", "run=3.dat"),
                       ("convert", "-o", "out", "run=3.dat")):
@@ -79,14 +73,14 @@ def what_comes_through_a_pipe_is_read_as_a_file_is(directory):
     host, guest = (os.path.join(DATA, "kvm", name) for name in ("kvm-tsc.dat", "kvm-tsc-l2.dat"))
     perf = os.path.join(DATA, "perf", "guest-mono-sched.data")
     for path in (host, perf):
-        wanted = lines_of(path)
+        wanted = view_lines(path)
         for command in ("cat '%s' | '%s' view -", "'%s' view - <'%s'", "cat '%s' | '%s' view /dev/stdin"):
             words = (TANDEM, path) if command.endswith("<'%s'") else (path, TANDEM)
             done = run("bash", "-c", command % words)
             assert done.code == 0 and done.out.splitlines() == wanted, (command, done.code, done.err)
     # Two at once, each opened more than once: to be looked at, and to be read.
     done = run("bash", "-c", "'%s' view <(cat '%s') <(cat '%s')" % (TANDEM, host, guest))
-    assert done.code == 0 and done.out.splitlines() == lines_of(host, guest), done.err
+    assert done.code == 0 and done.out.splitlines() == view_lines(host, guest), done.err
     done = run("bash", "-c", "'%s' info <(cat '%s') web=<(cat '%s')" % (TANDEM, host, guest))
     assert "time shift in the file" in done.out and "22285" in done.out, done
     out = os.path.join(directory, "out")
@@ -175,11 +169,11 @@ def an_offset_by_hand_moves_any_guest(directory):
     kvm, sched = os.path.join(DATA, "kvm"), os.path.join(DATA, "perf", "guest-mono-sched.data")
     host, guest = os.path.join(kvm, "kvm-tsc.dat"), os.path.join(kvm, "kvm-tsc-l2.dat")
     for one, other in ((host, guest), (host, sched), (sched, guest)):
-        moved = [times(lines_of("-q", "host=" + one, "web=" + other, "--offset", "web=%d" % ns), "web")
+        moved = [times(view_lines("-q", "host=" + one, "web=" + other, "--offset", "web=%d" % ns), "web")
                  for ns in (10**9, 10**9 + 12345)]
         assert len(moved[0]) > 500 and [time + 12345 for time in moved[0]] == moved[1], (one, other, moved[0][:3])
     # The truth, which trace-cmd measured, and 100 us beside it.
-    untouched, raw = (times(lines_of("-q", "host=" + host, "web=" + guest, *more), "web")
+    untouched, raw = (times(view_lines("-q", "host=" + host, "web=" + guest, *more), "web")
                       for more in ((), ("--offset", "web=0")))
     truth = untouched[0] - raw[0]
     for ns, wrong in ((truth, False), (truth + 100000, True), (truth - 100000, True)):
@@ -200,8 +194,8 @@ def a_recording_is_a_directory_with_its_corrections(directory):
     machines = json.loads(run(TANDEM, "info", "--json", *files).out)["machines"]
     guest = machines[1]["name"]
     assert machines[1]["tie"] == "time-shift", machines
-    plain = lines_of("-q", *files)
-    assert lines_of("-q", folder) == plain and json.loads(run(TANDEM, "info", "--json", folder).out)["machines"] == machines
+    plain = view_lines("-q", *files)
+    assert view_lines("-q", folder) == plain and json.loads(run(TANDEM, "info", "--json", folder).out)["machines"] == machines
     # Corrections beside them are found for both; of another clock, or broken, they are not.
     text = ("tandem-corrections 1\nhost - clock %s unit-hz 1000000000\nguest - clock %s unit-hz 1000000000\nsegment start 0 2\n"
             "k 662000000000 %d 70 70\nk 662000001000 %d 70 70\nend\n")
@@ -215,13 +209,13 @@ def a_recording_is_a_directory_with_its_corrections(directory):
             file.write(content)
         done = run(TANDEM, "info", folder)
         assert ("+-70 ns at worst" in done.out) == used and (path in done.err) != used, (content, done)
-        assert lines_of("-q", folder) == lines_of("-q", *files, *(("--corrections", path) if used else ())), content
-        assert (lines_of("-q", folder) != plain) == used
+        assert view_lines("-q", folder) == view_lines("-q", *files, *(("--corrections", path) if used else ())), content
+        assert (view_lines("-q", folder) != plain) == used
     done = run(TANDEM, "info", "--corrections", guest + "=" + path, folder)
     assert done.code == 0 and "+-70 ns" in done.out, done
     # A guest's file alone is corrected where it is named; convert takes the directory and the corrections too.
-    assert lines_of("-q", guest_name(guest) + files[1]) == lines_of("-q", guest_name(guest) + files[1], "--corrections", path)
-    assert lines_of("-q", files[1]) != lines_of("-q", guest_name(guest) + files[1])
+    assert view_lines("-q", guest_name(guest) + files[1]) == view_lines("-q", guest_name(guest) + files[1], "--corrections", path)
+    assert view_lines("-q", files[1]) != view_lines("-q", guest_name(guest) + files[1])
     said = run(TANDEM, "info", guest_name(guest) + files[1]).out
     assert "corrections file, onto a host that is not among the inputs, " + path in said and "+-70 ns" in said, said
     assert "by the time shift" in run(TANDEM, "info", files[1]).out

@@ -34,6 +34,12 @@ def check_ctf(*dirs, code=0):
     return done.out
 
 
+def view_lines(*arguments, code=0):
+    done = run(TANDEM, "view", *arguments)
+    assert done.code == code, done
+    return done.out.splitlines()
+
+
 def events(path):
     """All events of a trace as babeltrace2's own reader gives them."""
     import bt2
