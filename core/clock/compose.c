@@ -212,14 +212,6 @@ static void add_point(const struct compose *compose, struct points *points, uint
 		y + guest_plus + host_plus + (double)plus * raw_ns + 2);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a;
-	const uint64_t right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Guest readings at which anything bends: knots of the raw relation, cells of both tables, and the middles of cells. */
 static size_t gather_places(const struct compose *compose, const struct tdm_segment_info *segment,
 	uint64_t from, uint64_t to, uint64_t **places)

@@ -9,6 +9,7 @@
 #ifndef TANDEM_ESTIMATE_PRIV_H
 #define TANDEM_ESTIMATE_PRIV_H
 
+#include "order.h"
 #include <tandem/estimate.h>
 #include <tandem/wide.h>
 
@@ -253,13 +254,5 @@ enum tdm_status points_put(const struct estimate *est, enum tdm_segment_kind kin
 /** Adds segments, knots and doubt ranges to an empty timeline; without thinning there is a knot for each window. */
 enum tdm_status knots_emit(
 	struct estimate *est, bool thin, struct tdm_timeline *timeline, struct tdm_error *err);
-
-/* order.c */
-
-/** The n-th smallest of @p count values, which are put in another order: those before it are no greater. n < count. */
-double order_nth(double *values, size_t count, size_t n);
-
-/** For qsort() of doubles. */
-int compare_doubles(const void *a, const void *b);
 
 #endif

@@ -75,14 +75,6 @@ static void add_beside(struct points *points, const struct estimate *est, const 
 	points_add(points, est, guest, y, low, high);
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a;
-	const uint64_t right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Readings inside a gap at which estimate or bound bend, in order. */
 static size_t gap_places(const struct estimate *est, const struct gap *gap, uint64_t change,
 	uint64_t places[GAP_PLACES])
@@ -122,7 +114,7 @@ static size_t gap_places(const struct estimate *est, const struct gap *gap, uint
 			places[kept++] = all[i];
 		}
 	}
-	qsort(places, kept, sizeof(*places), compare_places);
+	qsort(places, kept, sizeof(*places), compare_u64);
 	return kept;
 }
 
@@ -215,7 +207,7 @@ static void add_kink(struct points *points, const struct estimate *est,
 	for (size_t i = 0; i < count && place_count < GAP_PLACES; i++) {
 		places[place_count++] = place_guest(est, est->dissents[first + i].x);
 	}
-	qsort(places, place_count, sizeof(*places), compare_places);
+	qsort(places, place_count, sizeof(*places), compare_u64);
 	for (size_t i = 0; i < place_count; i++) {
 		const double x = place_x(est, places[i]);
 		const double from = x - left->x;

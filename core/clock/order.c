@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "estimate_priv.h"
+#include "order.h"
+#include <stdint.h>
 
 int compare_doubles(const void *a, const void *b)
 {
@@ -70,4 +71,12 @@ double order_nth(double *values, size_t count, size_t n)
 		}
 	}
 	return values[n];
+}
+
+int compare_u64(const void *a, const void *b)
+{
+	const uint64_t left = *(const uint64_t *)a;
+	const uint64_t right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
 }

@@ -6,6 +6,7 @@
  * it; where others may have shown it too, the bound covers what they say, and the range is in doubt.
  */
 #include "repeat.h"
+#include "order.h"
 #include <stdlib.h>
 
 struct merge {
@@ -17,14 +18,6 @@ struct merge {
 	bool has_open;
 	size_t run, segment;
 };
-
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a;
-	const uint64_t right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
 
 static bool covers(const struct repeat_run *run, uint64_t from, uint64_t until)
 {

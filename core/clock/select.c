@@ -294,14 +294,6 @@ static bool find_slope(struct estimate *est)
 	return true;
 }
 
-static int compare_readings(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a;
-	const uint64_t right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* A middle reading of each clock: one bogus exchange must not make every other one look far away. */
 static void find_references(struct estimate *est)
 {
@@ -314,8 +306,8 @@ static void find_references(struct estimate *est)
 		guest[i] = sample->stamps.guest_got;
 		host[i] = sample->stamps.host_sent;
 	}
-	qsort(guest, REFERENCES, sizeof(*guest), compare_readings);
-	qsort(host, REFERENCES, sizeof(*host), compare_readings);
+	qsort(guest, REFERENCES, sizeof(*guest), compare_u64);
+	qsort(host, REFERENCES, sizeof(*host), compare_u64);
 	est->guest_ref = guest[REFERENCES / 2];
 	est->host_ref = host[REFERENCES / 2];
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "order.h"
 #include <stdlib.h>
 #include <tandem/timeline.h>
-
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a;
-	const uint64_t right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
 
 bool tdm_timeline_bounds(const struct tdm_timeline *timeline, uint64_t *median, uint64_t *worst)
 {
