@@ -34,6 +34,11 @@ enum tdm_status tdm_socket_wait(int fd, int events, int other, uint64_t deadline
 	return ready > 0 ? TDM_OK : TDM_AGAIN;
 }
 
+bool tdm_socket_is_stopped(int stop_fd)
+{
+	return stop_fd >= 0 && tdm_socket_wait(stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
+}
+
 /* Peers come and go: what a connection can die of is the peer's, everything else is ours. */
 static enum tdm_status connection_fault(struct tdm_error *err, int number, const char *what)
 {

@@ -98,11 +98,6 @@ static void watch_over(int fd)
 		fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof(unacknowledged_ms));
 }
 
-static bool is_stopped(int stop_fd)
-{
-	return stop_fd >= 0 && tdm_socket_wait(stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
-}
-
 static enum tdm_status finish_connect(
 	int fd, const char *text, uint64_t deadline_ns, int stop_fd, struct tdm_error *err)
 {
@@ -112,7 +107,7 @@ static enum tdm_status finish_connect(
 				err, TDM_ERR_IO, "connecting to %s: no answer in time", text);
 		}
 	}
-	if (is_stopped(stop_fd)) {
+	if (tdm_socket_is_stopped(stop_fd)) {
 		return tdm_fail(err, TDM_AGAIN, "connecting to %s: interrupted", text);
 	}
 
@@ -149,7 +144,7 @@ enum tdm_status tdm_socket_connect(const struct tdm_address *address, uint64_t d
 	} else if (connect(made, &to.any, size) != 0) {
 		/* A full queue of a UNIX listener gives EAGAIN: nothing to wait on, so ask again. */
 		while (errno == EAGAIN && to.any.sa_family == AF_UNIX &&
-			tdm_now_ns() < deadline_ns && !is_stopped(stop_fd)) {
+			tdm_now_ns() < deadline_ns && !tdm_socket_is_stopped(stop_fd)) {
 			usleep(2000);
 			if (connect(made, &to.any, size) == 0) {
 				errno = 0;
@@ -157,7 +152,7 @@ enum tdm_status tdm_socket_connect(const struct tdm_address *address, uint64_t d
 		}
 		if (errno == EINPROGRESS || errno == EINTR) {
 			status = finish_connect(made, text, deadline_ns, stop_fd, err);
-		} else if (errno == EAGAIN && is_stopped(stop_fd)) {
+		} else if (errno == EAGAIN && tdm_socket_is_stopped(stop_fd)) {
 			status = tdm_fail(err, TDM_AGAIN, "connecting to %s: interrupted", text);
 		} else if (errno != 0) {
 			status = tdm_fail_errno(err, errno, "connecting to %s", text);

@@ -3,16 +3,11 @@
 #include <string.h>
 #include <tandem/sync_link.h>
 
-static bool is_stopped(int stop_fd)
-{
-	return stop_fd >= 0 && tdm_socket_wait(stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK;
-}
-
 /* A wait has ended without what it was for: because nobody wants it any more, or because it took too long. */
 static enum tdm_status waited(int stop_fd, const char *what, struct tdm_error *err)
 {
-	return is_stopped(stop_fd) ? tdm_fail(err, TDM_AGAIN, "interrupted")
-				   : tdm_fail(err, TDM_ERR_PEER, "%s", what);
+	return tdm_socket_is_stopped(stop_fd) ? tdm_fail(err, TDM_AGAIN, "interrupted")
+					      : tdm_fail(err, TDM_ERR_PEER, "%s", what);
 }
 
 enum tdm_status tdm_link_greet(const struct tdm_address *address,

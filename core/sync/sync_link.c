@@ -416,11 +416,9 @@ enum tdm_status tdm_link_receive(struct tdm_link *link, struct tdm_frame *frame,
 		if (status == TDM_AGAIN) {
 			const uint64_t now_ns = tdm_now_ns();
 
-			if (now_ns >= deadline_ns ||
-				(tdm_socket_wait(link->fd, TDM_WAIT_READ, stop_fd, deadline_ns) ==
-						TDM_OK &&
-					stop_fd >= 0 &&
-					tdm_socket_wait(stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK)) {
+			if (now_ns >= deadline_ns || (tdm_socket_wait(link->fd, TDM_WAIT_READ,
+							      stop_fd, deadline_ns) == TDM_OK &&
+							     tdm_socket_is_stopped(stop_fd))) {
 				return TDM_AGAIN;
 			}
 		} else if (status != TDM_OK) {

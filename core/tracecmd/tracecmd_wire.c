@@ -141,8 +141,7 @@ enum tdm_status message_receive(int fd, struct message_in *in, uint32_t timeout_
 				in->peer, timeout_ms);
 		}
 		tdm_socket_wait(fd, TDM_WAIT_READ, in->stop_fd, deadline_ns);
-		if (in->stop_fd >= 0 &&
-			tdm_socket_wait(in->stop_fd, TDM_WAIT_READ, -1, 0) == TDM_OK) {
+		if (tdm_socket_is_stopped(in->stop_fd)) {
 			return TDM_AGAIN;
 		}
 		status = TDM_AGAIN;

@@ -104,6 +104,9 @@ enum {
  */
 enum tdm_status tdm_socket_wait(int fd, int events, int other, uint64_t deadline_ns);
 
+/** Is a descriptor readable that says by it that nobody wants to go on? -1 = there is none. */
+bool tdm_socket_is_stopped(int stop_fd);
+
 /** True where the socket is TCP with Nagle's algorithm off, or no TCP at all. */
 bool tdm_socket_is_undelayed(int fd);
 
