@@ -216,7 +216,8 @@ static enum tdm_status give_corrections(const struct view_options *options,
 				corrections_beside(
 					inputs->items[k].path, input->name, input->corrections);
 		}
-		if (found && !view_fit_found(inputs, input, log)) {
+		input->is_found = found && view_fit_found(inputs, input, log);
+		if (found && !input->is_found) {
 			input->corrections[0] = '\0';
 		}
 	}

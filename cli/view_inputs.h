@@ -23,6 +23,7 @@ struct view_input {
 	bool is_named;                       /* by the user */
 	bool is_host;
 	char corrections[PATH_MAX]; /* file, service, or "offset:NS"; "" = none */
+	bool is_found;              /* corrections: beside the traces, and held against them */
 	bool is_unreadable;         /* told; the others are shown without it */
 };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tandem/address.h>
 
 #define INSERTED BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
 
@@ -161,12 +162,6 @@ static enum tdm_status connect_guest(struct plan *plan, const struct view_input 
 	return view_graph_connect(plan->graph, last, plan->muxer) ? TDM_OK : no_memory(err);
 }
 
-static bool is_service(const char *corrections)
-{
-	return strncmp(corrections, "tcp:", 4) == 0 || strncmp(corrections, "unix:", 5) == 0 ||
-	       strncmp(corrections, "vsock:", 6) == 0;
-}
-
 /*
  * A correction that is one segment of slope 1 needs no filter: source.ctf.fs adds a constant for nothing. The guest's
  * own offset is taken off and the host's put on, so that the result is the same to the nanosecond.
@@ -180,7 +175,7 @@ static bool constant_shift(
 	int64_t offset = 0;
 	bool constant = true;
 
-	if (!plan->has_epoch || is_service(input->corrections)) {
+	if (!plan->has_epoch || tdm_address_is_one(input->corrections)) {
 		return false;
 	}
 	if (strncmp(input->corrections, "offset:", 7) == 0) {
@@ -198,7 +193,7 @@ static bool constant_shift(
 	constant = constant && flt_host_clock_epoch(input->path, NULL, &own, &err) == TDM_OK &&
 		   !own.differ && !__builtin_add_overflow(offset, plan->epoch_ns, shift_ns) &&
 		   !__builtin_sub_overflow(*shift_ns, own.epoch_ns, shift_ns);
-	if (constant && timeline) {
+	if (constant && timeline && !input->is_found) {
 		/* The filter would say it. */
 		view_fit_tell(plan->inputs, input, timeline, plan->log);
 	}

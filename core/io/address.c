@@ -89,6 +89,12 @@ static bool parse_vsock(const char *rest, struct tdm_address *address)
 	return !colon || parse_number(colon + 1, UINT32_MAX - 1, &address->port);
 }
 
+bool tdm_address_is_one(const char *text)
+{
+	return strncmp(text, "tcp:", 4) == 0 || strncmp(text, "unix:", 5) == 0 ||
+	       strncmp(text, "vsock:", 6) == 0;
+}
+
 enum tdm_status tdm_address_parse(const char *text, enum tdm_address_use use,
 	struct tdm_address *address, struct tdm_error *err)
 {

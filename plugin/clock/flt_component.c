@@ -82,12 +82,6 @@ static const struct ir_mirror_ops mirror_ops = {
 
 /* ---- parameters ---- */
 
-static bool is_address(const char *text)
-{
-	return strncmp(text, "tcp:", 4) == 0 || strncmp(text, "unix:", 5) == 0 ||
-	       strncmp(text, "vsock:", 6) == 0;
-}
-
 static enum tdm_status open_service(
 	struct flt_component *component, const bt_value *params, struct tdm_error *err)
 {
@@ -108,7 +102,7 @@ static enum tdm_status open_corrections(
 {
 	const char *missing = param_text(params, "on-missing", NULL);
 
-	if (is_address(component->corrections)) {
+	if (tdm_address_is_one(component->corrections)) {
 		component->on_missing = !missing || strcmp(missing, "wait") == 0 ? FLT_MISSING_WAIT
 					: strcmp(missing, "pass") == 0           ? FLT_MISSING_PASS
 										 : FLT_MISSING_FAIL;

@@ -47,6 +47,9 @@ enum tdm_address_use {
 enum tdm_status tdm_address_parse(const char *text, enum tdm_address_use use,
 	struct tdm_address *address, struct tdm_error *err);
 
+/** Does a text begin as an address does? What follows may still be none. */
+bool tdm_address_is_one(const char *text);
+
 /** Writes the address as tdm_address_parse() takes it. Cut where @p room is too small; 300 bytes hold any. */
 void tdm_address_print(const struct tdm_address *address, char *text, size_t room);
 
