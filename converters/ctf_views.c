@@ -130,12 +130,14 @@ void tdm_ctf_views(const struct tdm_ctf_checked *checked, size_t count, size_t i
 {
 	const struct tdm_ctf_checked *const one = &checked[index];
 	const bool is_guest = one->seen & BIT(SYNC_GUEST);
-	const struct tdm_ctf_checked *const host = host_of(checked, count, index);
 	char lacks[TDM_CTF_LACKS_BYTES];
 
 	if (!one->is_kernel || !one->has_lttng_names || !one->event_count) {
 		return;
 	}
+
+	const struct tdm_ctf_checked *const host = host_of(checked, count, index);
+
 	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
 		if (views[i].of_host && !one->has_kvm && (is_guest || host)) {
 			continue;

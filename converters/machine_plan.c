@@ -363,17 +363,19 @@ static bool is_never_taken(const void *user, const char *name)
 /* A clock's name as an identifier, which no word of the language is. */
 static void clock_identifier(const char *clock, char name[TDM_MEMBER_NAME_BYTES])
 {
-	static const char *const plain[] = { "monotonic", "local", "global", "counter", "uptime",
-		"perf", "mono_raw", "boot", "tai", "realtime", "tsc2nsec" };
+	static const char *const plain[] = { "monotonic", "counter", "uptime", "realtime" };
+	bool is_plain;
 
 	if (!*clock || strcmp(clock, "mono") == 0) {
 		clock = "monotonic";
 	}
+	is_plain = tdm_clock_counts_ns(clock);
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-		if (strcmp(plain[i], clock) == 0) {
-			snprintf(name, TDM_MEMBER_NAME_BYTES, "%s", clock);
-			return;
-		}
+		is_plain = is_plain || strcmp(plain[i], clock) == 0;
+	}
+	if (is_plain) {
+		snprintf(name, TDM_MEMBER_NAME_BYTES, "%s", clock);
+		return;
 	}
 	tdm_member_name(strchr(clock, '-') ? "" : "clock_", clock, "", is_never_taken, NULL, name);
 }
