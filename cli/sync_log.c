@@ -27,7 +27,7 @@ struct sync_log {
 	struct tdm_estimator *estimator;
 	struct tdm_buffer text;  /* not written yet */
 	struct tdm_buffer early; /* records that came before the header could be written */
-	bool has_info, has_log_file, has_corrections_file;
+	bool has_info, has_corrections_file;
 	uint64_t epoch;
 	struct cpu_offset *cpus;
 	size_t cpu_count;
@@ -105,12 +105,8 @@ void sync_log_destroy(struct sync_log *log)
 
 void sync_log_remove(struct sync_log *log)
 {
-	if (log->fd >= 0) {
-		unlink(log->part_path);
-	}
-	if (log->has_log_file) {
-		unlink(log->log_path);
-	}
+	/* It is closed once it is complete and has its own name. */
+	unlink(log->fd >= 0 ? log->part_path : log->log_path);
 	if (log->has_corrections_file) {
 		unlink(log->corrections_path);
 	}
@@ -463,7 +459,6 @@ enum tdm_status sync_log_finish(struct sync_log *log, struct tdm_error *err)
 	if (rename(log->part_path, log->log_path) != 0) {
 		return tdm_fail_errno(err, errno, "%s", log->log_path);
 	}
-	log->has_log_file = true;
 	close(log->fd);
 	log->fd = -1;
 	return TDM_OK;
