@@ -259,8 +259,10 @@ static enum tdm_status send_opened(struct session *session, const struct tdm_ope
 	tdm_record_add(&opened, "boot", boot_id);
 	tdm_record_add(&opened, "clock", clock);
 	tdm_record_add(&opened, "raw", tdm_clock_name(session->clock.raw));
-	if (*tdm_clock_source(session->clock.raw)) {
-		tdm_record_add(&opened, "raw-source", tdm_clock_source(session->clock.raw));
+	const char *const source = tdm_clock_source(session->clock.raw);
+
+	if (*source) {
+		tdm_record_add(&opened, "raw-source", source);
 	}
 	tdm_buffer_printf(
 		&opened, "unit-hz %" PRIu64 "\ncpus %ld\n", hz, sysconf(_SC_NPROCESSORS_ONLN));
