@@ -177,6 +177,7 @@ int tdm_dispatch_start(void)
 		return -1;
 	}
 	programs_set = (uint64_t)(uintptr_t)programs.handler > 1;
+	tdm_special_add_waiting();
 	tdm_process.complete = 1;
 	tdm_dispatch_arm_thread();
 	if (!tdm_thread.dispatching) {

@@ -8,20 +8,32 @@
 
 #define BIT(nr)      (UINT64_C(1) << ((nr)&63))
 #define IN(word, nr) (((nr) >> 6) == (word) ? BIT(nr) : 0)
-#define WORD(w)                                                                                    \
-	(IN(w, __NR_fork) | IN(w, __NR_vfork) | IN(w, __NR_clone) | IN(w, __NR_clone3) |           \
-		IN(w, __NR_execve) | IN(w, __NR_execveat) | IN(w, __NR_exit) |                     \
-		IN(w, __NR_exit_group) | IN(w, __NR_close) | IN(w, __NR_close_range) |             \
-		IN(w, __NR_prctl) | IN(w, __NR_seccomp) | IN(w, __NR_setuid) |                     \
-		IN(w, __NR_setgid) | IN(w, __NR_setreuid) | IN(w, __NR_setregid) |                 \
-		IN(w, __NR_setresuid) | IN(w, __NR_setresgid) | IN(w, __NR_unshare) |              \
-		IN(w, __NR_setns) | IN(w, __NR_rt_sigaction) | IN(w, __NR_rt_sigprocmask) |        \
-		IN(w, __NR_rt_sigsuspend) | IN(w, __NR_ppoll) | IN(w, __NR_pselect6) |             \
+#define WORD(w)                                                                          \
+	(IN(w, __NR_fork) | IN(w, __NR_vfork) | IN(w, __NR_clone) | IN(w, __NR_clone3) | \
+		IN(w, __NR_execve) | IN(w, __NR_execveat) | IN(w, __NR_exit) |           \
+		IN(w, __NR_exit_group) | IN(w, __NR_close) | IN(w, __NR_close_range) |   \
+		IN(w, __NR_prctl) | IN(w, __NR_seccomp) | IN(w, __NR_setuid) |           \
+		IN(w, __NR_setgid) | IN(w, __NR_setreuid) | IN(w, __NR_setregid) |       \
+		IN(w, __NR_setresuid) | IN(w, __NR_setresgid) | IN(w, __NR_unshare) |    \
+		IN(w, __NR_setns) | IN(w, __NR_rt_sigaction) | IN(w, __NR_rt_sigprocmask))
+/* That wait under a mask of their own: of interest where SIGSYS has to be kept out of it. */
+#define WAIT_WORD(w)                                                                               \
+	(IN(w, __NR_rt_sigsuspend) | IN(w, __NR_ppoll) | IN(w, __NR_pselect6) |                    \
 		IN(w, __NR_epoll_pwait) | IN(w, TDM_NR_EPOLL_PWAIT2) | IN(w, __NR_io_pgetevents) | \
 		IN(w, __NR_io_uring_enter))
 
-const uint64_t tdm_special_calls[8] = { WORD(0), WORD(1), WORD(2), WORD(3), WORD(4), WORD(5),
-	WORD(6), WORD(7) };
+uint64_t tdm_special_calls[8] = { WORD(0), WORD(1), WORD(2), WORD(3), WORD(4), WORD(5), WORD(6),
+	WORD(7) };
+
+static const uint64_t waiting_calls[8] = { WAIT_WORD(0), WAIT_WORD(1), WAIT_WORD(2), WAIT_WORD(3),
+	WAIT_WORD(4), WAIT_WORD(5), WAIT_WORD(6), WAIT_WORD(7) };
+
+void tdm_special_add_waiting(void)
+{
+	for (unsigned int i = 0; i < 8; i++) {
+		tdm_special_calls[i] |= waiting_calls[i];
+	}
+}
 
 /* Words of stack that are looked at for a signal frame: lttng-ust's own depth and one frame. */
 #define LOOK_WORDS 4096

@@ -73,7 +73,9 @@ enum tdm_frame_scratch {
 /* hook_plan.c: general registers only. */
 TDM_HIDDEN unsigned int tdm_hook_plan(struct tdm_frame *frame);
 /* Numbers whose hooks do more than record: 1 bit each. */
-extern TDM_HIDDEN const uint64_t tdm_special_calls[8];
+extern TDM_HIDDEN uint64_t tdm_special_calls[8];
+/* In the complete mode calls that wait under a mask of their own are such; in the others they are recorded like any. */
+TDM_HIDDEN void tdm_special_add_waiting(void);
 
 /* hook.c */
 TDM_HIDDEN unsigned int tdm_hook_entry(struct tdm_frame *frame);
