@@ -4,20 +4,11 @@
 # and a killed recorder lose only what had to be lost.
 set -euo pipefail
 
-tandem=$TANDEM_BUILD/cli/tandem
-work=$(mktemp -d)
-tracing=/sys/kernel/tracing
-
-fail() { echo "FAIL: $*" >&2; exit 1; }
-skip() { echo "SKIP: $*"; exit 77; }
+. "$(dirname "$0")/record_lib.sh"
 cleanup() {
 	if mountpoint -q "$work/small" 2>/dev/null; then umount "$work/small"; fi
 	rm -rf "$work"
 }
-trap cleanup EXIT
-
-[ "$(id -u)" = 0 ] || skip "recording needs root"
-[ -e $tracing/trace_clock ] || mount -t tracefs tracefs $tracing 2>/dev/null || skip "no tracefs"
 command -v trace-cmd >/dev/null || skip "trace-cmd is not installed"
 
 # Instances named after a process that is gone.

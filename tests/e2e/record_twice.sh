@@ -2,20 +2,13 @@
 # SPDX-License-Identifier: MIT
 # tandem record into a directory that another one uses, or in which a killed one left its work; and under a limit of file sizes.
 set -euo pipefail
-tandem=$TANDEM_BUILD/cli/tandem
-work=$(mktemp -d)
-tracing=/sys/kernel/tracing
+. "$(dirname "$0")/record_lib.sh"
 first=
 cleanup() {
 	[ -z "$first" ] || kill "$first" 2>/dev/null || true
 	wait
 	rm -rf "$work"
 }
-trap cleanup EXIT
-fail() { echo "FAIL: $*" >&2; exit 1; }
-skip() { echo "SKIP: $*"; exit 77; }
-[ "$(id -u)" = 0 ] || skip "recording needs root"
-[ -e $tracing/trace_clock ] || mount -t tracefs tracefs $tracing 2>/dev/null || skip "no tracefs"
 
 # begin DIR: a recording until it is told to end; records once its spool has pages.
 begin() {
